@@ -1,0 +1,20 @@
+//! The words of Tiphys as types: names, platforms, the dependency graph, plans, exit codes.
+//!
+//! This crate knows no files, no cluster and no clock. Whatever enters it has been checked:
+//! a [`Platform`] has no unknown names, no cycles and no impossible durations, so nothing
+//! behind it has to ask again.
+
+pub mod duration;
+pub mod exit;
+pub mod graph;
+pub mod name;
+pub mod plan;
+pub mod platform;
+pub mod scope;
+
+pub use exit::Exit;
+pub use graph::{AppIx, Graph};
+pub use name::{AppName, GroupName, NameError, PlatformName, StackName};
+pub use plan::{Plan, PlannedApp, Role};
+pub use platform::{App, Platform};
+pub use scope::Scope;

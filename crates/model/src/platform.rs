@@ -1,0 +1,226 @@
+//! The platform: what one platform file (or directory) describes, checked and resolved.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::graph::{AppIx, Graph};
+use crate::name::{AppName, GroupName, PlatformName, StackName};
+
+/// Everything one platform file describes. Apps are sorted by name, and `graph` speaks of
+/// positions in that order, so equal platforms are equal values however their files are sorted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Platform {
+    pub name: PlatformName,
+    pub environment: Option<Environment>,
+    pub source: Option<Source>,
+    pub argocd: ArgoCd,
+    pub policies: Policies,
+    pub apps: Vec<App>,
+    pub graph: Graph,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Environment {
+    pub name: String,
+    pub domain: Option<String>,
+}
+
+/// The source of the root app.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    pub repo_url: String,
+    pub target_revision: String,
+    pub path: String,
+}
+
+/// Where the platform's Applications live in Argo CD.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArgoCd {
+    pub namespace: String,
+    pub project: String,
+    pub root_project: String,
+}
+
+/// The rules of a run that concern the platform as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policies {
+    pub hold: Hold,
+    pub concurrency: NonZeroU32,
+    /// Sorted by name.
+    pub groups: Vec<Group>,
+    /// The run's own deadline.
+    pub timeout: Duration,
+}
+
+/// How long automated sync is denied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Hold {
+    DuringRun,
+    Always,
+}
+
+/// Apps of which only a few may be in progress at a time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Group {
+    pub concurrency: NonZeroU32,
+    pub name: GroupName,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct App {
+    pub name: AppName,
+    pub stack: StackName,
+    pub app_type: AppType,
+    /// Position in [`Policies::groups`].
+    pub group: Option<usize>,
+    /// How long it typically takes from sync to Healthy; for estimates and start order.
+    pub typical: Duration,
+    /// Sorted by app; the same edges that the platform's graph has.
+    pub dependencies: Vec<Dependency>,
+    pub timeouts: Timeouts,
+    pub retry: Retry,
+    /// `Kind/name` of resources that may stay OutOfSync.
+    pub tolerate_drift: Vec<String>,
+    pub health: Vec<Criterion>,
+}
+
+/// An edge, as seen from the dependant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dependency {
+    pub app: AppIx,
+    /// It would have been ignored if that app were not in the platform.
+    pub optional: bool,
+}
+
+/// What an app is made of, which decides how long it may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AppType {
+    #[default]
+    Simple,
+    Operator,
+    CephCluster,
+    DatabaseCluster,
+    Vault,
+}
+
+impl AppType {
+    pub const ALL: [AppType; 5] = [
+        AppType::Simple,
+        AppType::Operator,
+        AppType::CephCluster,
+        AppType::DatabaseCluster,
+        AppType::Vault,
+    ];
+
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            AppType::Simple => "simple",
+            AppType::Operator => "operator",
+            AppType::CephCluster => "ceph-cluster",
+            AppType::DatabaseCluster => "database-cluster",
+            AppType::Vault => "vault",
+        }
+    }
+
+    /// Default for both the sync and the health timeout.
+    #[must_use]
+    pub fn timeout(self) -> Duration {
+        let minutes = match self {
+            AppType::Simple => 5,
+            AppType::Operator => 10,
+            AppType::CephCluster => 30,
+            AppType::DatabaseCluster | AppType::Vault => 15,
+        };
+        Duration::from_secs(minutes * 60)
+    }
+
+    /// Default for [`App::typical`].
+    #[must_use]
+    pub fn typical(self) -> Duration {
+        Duration::from_secs(match self {
+            AppType::Simple => 60,
+            AppType::Operator => 120,
+            AppType::CephCluster => 1080,
+            AppType::DatabaseCluster | AppType::Vault => 300,
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    pub sync: Duration,
+    pub health: Duration,
+}
+
+/// What happens after a failed attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// How often an attempt is repeated: 2 means three attempts.
+    pub limit: u32,
+    pub backoff: Backoff,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backoff {
+    pub duration: Duration,
+    pub factor: u32,
+    pub max: Duration,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Retry { limit: 2, backoff: Backoff::default() }
+    }
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Backoff { duration: Duration::from_secs(10), factor: 2, max: Duration::from_secs(120) }
+    }
+}
+
+/// A health criterion beyond Argo CD's verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Criterion {
+    Resource(ResourceCriterion),
+    Tcp(TcpCriterion),
+    Http(HttpCriterion),
+}
+
+/// A CEL expression over one object. A missing field means: not yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceCriterion {
+    pub api_version: String,
+    pub expression: String,
+    pub kind: String,
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+}
+
+/// A service accepts connections.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TcpCriterion {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    pub port: u16,
+    pub service: String,
+}
+
+/// A service answers a GET with the expected status.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HttpCriterion {
+    pub expect: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    pub path: String,
+    pub port: u16,
+    pub service: String,
+}

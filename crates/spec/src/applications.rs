@@ -1,0 +1,156 @@
+//! Dependencies that stand on Argo CD Applications, as annotations.
+//!
+//! ```yaml
+//! metadata:
+//!   name: vault
+//!   annotations:
+//!     tiphys.dev/depends-on: "storage-classes, ingress-nginx, falco?"   # `?`: optional
+//!     tiphys.dev/stack: security
+//!     tiphys.dev/type: vault
+//! ```
+
+use tiphys_model::{AppName, Platform, PlatformName, StackName};
+
+use crate::decode::{Decode, List, bad_name};
+use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
+use crate::document::{AppDocument, DependencyDocument, SpecDocument};
+use crate::resolve::{self, Apps};
+use crate::source::{Sources, Span, Spanned};
+use crate::yaml::{self, Node};
+
+const DEPENDS_ON: &str = "tiphys.dev/depends-on";
+const STACK: &str = "tiphys.dev/stack";
+const TYPE: &str = "tiphys.dev/type";
+const PREFIX: &str = "tiphys.dev/";
+
+/// Reads every Application in the files, and a platform from their annotations. Everything but
+/// Applications is passed over; settings that have no annotation keep their defaults.
+pub fn platform_from_applications(
+    name: PlatformName,
+    sources: &Sources,
+) -> Result<Platform, Diagnostics> {
+    let mut problems = Diagnostics::default();
+    let head = resolve::head(name, SpecDocument::default(), &mut problems);
+    let mut apps = Apps { list: Vec::new(), incomplete: false };
+    let mut place = None;
+    for (file, source) in sources.iter() {
+        place = place.or(Some(Span::start_of(file)));
+        match yaml::compose(file, source) {
+            Ok(tree) => {
+                for application in tree.documents().filter(|node| is_application(*node)) {
+                    match read(application, &head.argocd.namespace, &mut problems) {
+                        Some(app) => apps.list.push(app),
+                        None => apps.incomplete = true,
+                    }
+                }
+            }
+            Err(problem) => {
+                problems.push(problem);
+                apps.incomplete = true;
+            }
+        }
+    }
+    let resolved = place
+        .and_then(|place| resolve::resolve_apps(apps, Some(&head.groups), place, &mut problems));
+    let platform = resolved.map(|(apps, graph)| Platform {
+        name: head.name,
+        environment: head.environment,
+        source: head.source,
+        argocd: head.argocd,
+        policies: head.policies,
+        apps,
+        graph,
+    });
+    problems.into_result(platform)
+}
+
+fn is_application(node: Node<'_>) -> bool {
+    let text = |key| node.get(key).and_then(Node::scalar).map_or("", |scalar| scalar.text);
+    text("kind") == "Application" && text("apiVersion").starts_with("argoproj.io/")
+}
+
+fn read(
+    application: Node<'_>,
+    argocd_namespace: &str,
+    problems: &mut Diagnostics,
+) -> Option<(StackName, AppDocument)> {
+    let metadata = application.get("metadata")?;
+    let Some(name) = metadata.get("name") else {
+        let title = "the Application has no name";
+        problems.push(Diagnostic::new(title, metadata.span(), "`name` is missing here"));
+        return None;
+    };
+    refuse_other_namespace(metadata, argocd_namespace, problems);
+    let annotations = metadata.get("annotations");
+    let annotation = |key| annotations.and_then(|node| node.get(key));
+    if let Some(annotations) = annotations {
+        refuse_unknown_annotations(annotations, problems);
+    }
+    let stack = match annotation(STACK) {
+        Some(node) => StackName::decode(node, problems)?,
+        None => StackName::parse("default").expect("`default` is a valid name"),
+    };
+    let app = AppDocument {
+        name: Decode::decode(name, problems)?,
+        app_type: annotation(TYPE).and_then(|node| Decode::decode(node, problems)),
+        group: None,
+        typical: None,
+        depends_on: annotation(DEPENDS_ON).map_or_else(List::default, |n| edges(n, problems)),
+        timeouts: None,
+        retry: None,
+        tolerate_drift: List::default(),
+        health: List::default(),
+    };
+    Some((stack, app))
+}
+
+/// Reads `a, b?`.
+fn edges(node: Node<'_>, problems: &mut Diagnostics) -> List<DependencyDocument> {
+    let mut list = List::default();
+    let Some(text) = String::decode(node, problems) else {
+        list.incomplete = true;
+        return list;
+    };
+    for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+        let (name, optional) = match item.strip_suffix('?') {
+            Some(name) => (name.trim_end(), true),
+            None => (item, false),
+        };
+        match AppName::parse(name) {
+            Ok(value) => {
+                let app = Spanned { value, span: node.span() };
+                list.items.push(DependencyDocument { app, optional });
+            }
+            Err(error) => problems.push(bad_name(node, name, "an app", &error)),
+        }
+    }
+    list
+}
+
+fn refuse_other_namespace(metadata: Node<'_>, argocd: &str, problems: &mut Diagnostics) {
+    if let Some(node) = metadata.get("namespace")
+        && let Some(scalar) = node.scalar()
+        && scalar.text != argocd
+    {
+        let title = format!("the Application lives in the namespace {}", quoted(scalar.text));
+        problems.push(
+            Diagnostic::new(title, node.span(), format!("not `{argocd}`"))
+                .hint("this version knows Applications in Argo CD's own namespace only"),
+        );
+    }
+}
+
+fn refuse_unknown_annotations(annotations: Node<'_>, problems: &mut Diagnostics) {
+    let yaml::Content::Mapping(items) = annotations.content() else { return };
+    for (key, _) in items.pairs() {
+        let name = key.scalar().map_or("", |scalar| scalar.text);
+        if name.starts_with(PREFIX) && ![DEPENDS_ON, STACK, TYPE].contains(&name) {
+            let title = format!("unknown annotation {}", quoted(name));
+            let hint = match crate::nearest(name, [DEPENDS_ON, STACK, TYPE]) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => format!("known annotations: {DEPENDS_ON}, {STACK}, {TYPE}"),
+            };
+            problems.push(Diagnostic::new(title, key.span(), "not one of Tiphys").hint(hint));
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Scalars: text, numbers, names, durations.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use tiphys_model::duration::{self, DurationError};
+use tiphys_model::platform::{AppType, Hold};
+use tiphys_model::{AppName, GroupName, NameError, PlatformName, StackName};
+
+use super::{Decode, expected};
+use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
+use crate::document::{MAX_CONCURRENCY, MAX_COUNT};
+use crate::nearest::nearest;
+use crate::yaml::{Meaning, Node, Scalar};
+
+impl Decode for String {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        text(node, problems).map(str::to_owned)
+    }
+}
+
+/// Text. A plain `1.10` or `true` is a number or a truth value to every other YAML tool, so it
+/// must be quoted to be text.
+fn text<'t>(node: Node<'t>, problems: &mut Diagnostics) -> Option<&'t str> {
+    let Some(scalar) = node.scalar() else {
+        expected(node, "text", problems);
+        return None;
+    };
+    match scalar.meaning() {
+        Meaning::Text if scalar.text.is_empty() => {
+            let problem =
+                Diagnostic::new("expected text, found an empty text", node.span(), "empty");
+            problems.push(problem.hint("give a value, or remove the field"));
+            None
+        }
+        Meaning::Text => Some(scalar.text),
+        Meaning::Null => {
+            expected(node, "text", problems);
+            None
+        }
+        Meaning::Bool(_) | Meaning::Integer(_) | Meaning::Float => {
+            let title = format!("expected text, found {}", node.noun());
+            problems.push(
+                Diagnostic::new(title, node.span(), "this should be text")
+                    .hint(format!("quote it: \"{}\"", scalar.text)),
+            );
+            None
+        }
+    }
+}
+
+impl Decode for bool {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        if let Some(Meaning::Bool(value)) = node.scalar().map(Scalar::meaning) {
+            return Some(value);
+        }
+        expected(node, "`true` or `false`", problems);
+        None
+    }
+}
+
+/// An integer within limits.
+fn integer<T: TryFrom<i64>>(
+    node: Node<'_>,
+    least: i64,
+    most: i64,
+    problems: &mut Diagnostics,
+) -> Option<T> {
+    let Some(Meaning::Integer(value)) = node.scalar().map(Scalar::meaning) else {
+        expected(node, "a whole number", problems);
+        return None;
+    };
+    let within = value.filter(|value| (least..=most).contains(value));
+    if within.is_none() {
+        let title = format!("{} is out of range", node.noun());
+        let label = format!("must be from {least} to {most}");
+        problems.push(Diagnostic::new(title, node.span(), label));
+    }
+    within.and_then(|value| T::try_from(value).ok())
+}
+
+/// How many apps may be in progress at once.
+impl Decode for NonZeroU32 {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        integer::<u32>(node, 1, MAX_CONCURRENCY, problems).and_then(NonZeroU32::new)
+    }
+}
+
+/// Small counts: retries and factors.
+impl Decode for u32 {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        integer(node, 0, MAX_COUNT, problems)
+    }
+}
+
+/// Ports and HTTP status codes.
+impl Decode for u16 {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        integer(node, 1, 65_535, problems)
+    }
+}
+
+impl Decode for Duration {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let negative_number = node.scalar().is_some_and(|scalar| match scalar.meaning() {
+            Meaning::Integer(_) | Meaning::Float => scalar.text.starts_with('-'),
+            Meaning::Null | Meaning::Bool(_) | Meaning::Text => false,
+        });
+        // `timeout: 30` is the commonest slip; it deserves more than "expected text".
+        let bare_number = node.scalar().filter(|s| matches!(s.meaning(), Meaning::Integer(_)));
+        let error = match bare_number {
+            _ if negative_number => DurationError::Negative,
+            Some(scalar) => DurationError::NoUnit(scalar.text.to_owned()),
+            None => match duration::parse(text(node, problems)?) {
+                Ok(duration) => return Some(duration),
+                Err(error) => error,
+            },
+        };
+        let shown = node.scalar().map_or(String::new(), |scalar| quoted(scalar.text));
+        let hint = match &error {
+            DurationError::NoUnit(number) if number.len() <= 9 => {
+                format!("write `{number}s` or `{number}m`")
+            }
+            DurationError::TooLong => "the longest duration is `168h`".to_owned(),
+            _ => "write hours, minutes and seconds, like `90s`, `18m` or `1h30m`".to_owned(),
+        };
+        let title = format!("{shown} is not a duration");
+        problems.push(Diagnostic::new(title, node.span(), error.to_string()).hint(hint));
+        None
+    }
+}
+
+macro_rules! decode_name {
+    ($($name:ident: $noun:literal;)*) => {$(
+        impl Decode for $name {
+            fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+                let text = text(node, problems)?;
+                match $name::parse(text) {
+                    Ok(name) => Some(name),
+                    Err(error) => {
+                        problems.push(bad_name(node, text, $noun, &error));
+                        None
+                    }
+                }
+            }
+        }
+    )*};
+}
+
+decode_name! {
+    AppName: "an app";
+    StackName: "a stack";
+    GroupName: "a group";
+    PlatformName: "a platform";
+}
+
+pub(crate) fn bad_name(node: Node<'_>, text: &str, noun: &str, error: &NameError) -> Diagnostic {
+    let title = format!("{} cannot be the name of {noun}", quoted(text));
+    let problem = Diagnostic::new(title, node.span(), error.to_string());
+    let suggestion: String = text
+        .to_ascii_lowercase()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    let suggestion = suggestion.trim_matches('-');
+    if suggestion.is_empty() || suggestion.len() > 40 {
+        problem
+    } else {
+        problem.hint(format!("for example `{suggestion}`"))
+    }
+}
+
+/// One of a few words.
+fn word<T: Copy>(
+    node: Node<'_>,
+    noun: &str,
+    words: &[(&'static str, T)],
+    problems: &mut Diagnostics,
+) -> Option<T> {
+    let text = text(node, problems)?;
+    let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+    if found.is_none() {
+        let all: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        let hint = match nearest(text, all.iter().copied()) {
+            Some(word) => format!("did you mean `{word}`?"),
+            None => format!("known: {}", all.join(", ")),
+        };
+        let title = format!("{} is not {noun}", quoted(text));
+        problems.push(Diagnostic::new(title, node.span(), format!("not {noun}")).hint(hint));
+    }
+    found
+}
+
+impl Decode for AppType {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let words = AppType::ALL.map(|app_type| (app_type.as_str(), app_type));
+        word(node, "a type of app", &words, problems)
+    }
+}
+
+impl Decode for Hold {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let words = [("during-run", Hold::DuringRun), ("always", Hold::Always)];
+        word(node, "a way to hold", &words, problems)
+    }
+}

@@ -1,0 +1,283 @@
+//! Filling the document types from YAML.
+
+use tiphys_model::AppName;
+
+use super::{
+    AppDocument, ArgoCdDocument, BackoffDocument, CriterionDocument, DependencyDocument, Drift,
+    EnvironmentDocument, GroupDocument, HttpDocument, Metadata, PlatformDocument, ResourceDocument,
+    RetryDocument, SourceDocument, SpecDocument, StackDocument, TcpDocument, TimeoutsDocument,
+};
+use crate::decode::{Decode, Fields, expected};
+use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
+use crate::source::Spanned;
+use crate::yaml::{Content, Node};
+
+/// Reads a platform document whose `apiVersion` and `kind` are right. With `bare_stacks`, the
+/// stacks stand at the top.
+pub(super) fn platform(
+    root: Node<'_>,
+    bare_stacks: bool,
+    problems: &mut Diagnostics,
+) -> Option<PlatformDocument> {
+    let mut fields = Fields::open(root, "a platform", problems)?;
+    let _claims: [Option<String>; 2] =
+        ["apiVersion", "kind"].map(|name| fields.optional(name, problems));
+    let metadata = fields.optional("metadata", problems);
+    let spec = if bare_stacks {
+        let stacks = fields.required("stacks", problems);
+        SpecDocument { stacks, ..SpecDocument::default() }
+    } else {
+        fields.required("spec", problems).unwrap_or_default()
+    };
+    fields.finish(problems);
+    Some(PlatformDocument { api_version: (), kind: (), metadata, spec })
+}
+
+impl Decode for Metadata {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let mut fields = Fields::open(node, "metadata", problems)?;
+        let name = fields.required("name", problems);
+        fields.finish(problems);
+        Some(Metadata { name: name? })
+    }
+}
+
+impl Decode for SpecDocument {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let mut fields = Fields::open(node, "a platform's spec", problems)?;
+        let head = fields.first_other_than("stacks");
+        let spec = SpecDocument {
+            environment: fields.optional("environment", problems),
+            source: fields.optional("source", problems),
+            argocd: fields.optional("argocd", problems),
+            hold: fields.optional("hold", problems),
+            concurrency: fields.optional("concurrency", problems),
+            groups: fields.optional("groups", problems),
+            timeout: fields.optional("timeout", problems),
+            stacks: fields.required("stacks", problems),
+            head,
+        };
+        fields.finish(problems);
+        Some(spec)
+    }
+}
+
+impl Decode for EnvironmentDocument {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let mut fields = Fields::open(node, "an environment", problems)?;
+        let name = fields.required("name", problems);
+        let domain = fields.optional("domain", problems);
+        fields.finish(problems);
+        Some(EnvironmentDocument { name: name?, domain })
+    }
+}
+
+impl Decode for SourceDocument {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let mut fields = Fields::open(node, "a source", problems)?;
+        let repo_url = fields.required("repoURL", problems);
+        let target_revision = fields.optional("targetRevision", problems);
+        let path = fields.required("path", problems);
+        fields.finish(problems);
+        Some(SourceDocument { repo_url: repo_url?, target_revision, path: path? })
+    }
+}
+
+impl Decode for ArgoCdDocument {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let mut fields = Fields::open(node, "the Argo CD settings", problems)?;
+        let settings = ArgoCdDocument {
+            namespace: fields.optional("namespace", problems),
+            project: fields.optional("project", problems),
+            root_project: fields.optional("rootProject", problems),
+        };
+        fields.finish(problems);
+        Some(settings)
+    }
+}
+
+impl Decode for GroupDocument {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let mut fields = Fields::open(node, "a group", problems)?;
+        let name = fields.required("name", problems);
+        let concurrency = fields.required("concurrency", problems);
+        fields.finish(problems);
+        Some(GroupDocument { name: name?, concurrency: concurrency? })
+    }
+}
+
+impl Decode for StackDocument {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let mut fields = Fields::open(node, "a stack", problems)?;
+        let name = fields.required("name", problems);
+        let apps = fields.required("apps", problems);
+        fields.finish(problems);
+        Some(StackDocument { name: name?, apps: apps? })
+    }
+}
+
+impl Decode for AppDocument {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let mut fields = Fields::open(node, "an app", problems)?;
+        let name = fields.required("name", problems);
+        let app_type = fields.optional("type", problems);
+        let group = fields.optional("group", problems);
+        let typical = fields.optional("typical", problems);
+        let depends_on = fields.optional("dependsOn", problems).unwrap_or_default();
+        let timeouts = fields.optional("timeouts", problems);
+        let retry = fields.optional("retry", problems);
+        let tolerate_drift = fields.optional("tolerateDrift", problems).unwrap_or_default();
+        let health = fields.optional("health", problems).unwrap_or_default();
+        fields.finish(problems);
+        Some(AppDocument {
+            name: name?,
+            app_type,
+            group,
+            typical,
+            depends_on,
+            timeouts,
+            retry,
+            tolerate_drift,
+            health,
+        })
+    }
+}
+
+impl Decode for DependencyDocument {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        match node.content() {
+            Content::Scalar(_) => {
+                let app = Spanned::<AppName>::decode(node, problems)?;
+                Some(DependencyDocument { app, optional: false })
+            }
+            Content::Mapping(_) => {
+                let mut fields = Fields::open(node, "a dependency", problems)?;
+                let app = fields.required("app", problems);
+                let optional = fields.optional("optional", problems).unwrap_or(false);
+                fields.finish(problems);
+                Some(DependencyDocument { app: app?, optional })
+            }
+            Content::Sequence(_) => {
+                expected(node, "the name of an app, or an object with `app`", problems);
+                None
+            }
+        }
+    }
+}
+
+impl Decode for TimeoutsDocument {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let mut fields = Fields::open(node, "timeouts", problems)?;
+        let timeouts = TimeoutsDocument {
+            sync: fields.optional("sync", problems),
+            health: fields.optional("health", problems),
+        };
+        fields.finish(problems);
+        Some(timeouts)
+    }
+}
+
+impl Decode for RetryDocument {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let mut fields = Fields::open(node, "a retry policy", problems)?;
+        let retry = RetryDocument {
+            limit: fields.optional("limit", problems),
+            backoff: fields.optional("backoff", problems),
+        };
+        fields.finish(problems);
+        Some(retry)
+    }
+}
+
+impl Decode for BackoffDocument {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let mut fields = Fields::open(node, "a back-off", problems)?;
+        let backoff = BackoffDocument {
+            duration: fields.optional("duration", problems),
+            factor: fields.optional("factor", problems),
+            max: fields.optional("max", problems),
+        };
+        fields.finish(problems);
+        Some(backoff)
+    }
+}
+
+impl Decode for Drift {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let text = String::decode(node, problems)?;
+        let well_formed = text.split_once('/').is_some_and(|(kind, name)| {
+            !kind.is_empty() && !name.is_empty() && !name.contains('/')
+        });
+        if well_formed {
+            return Some(Drift(text));
+        }
+        let title = format!("{} does not name a resource", quoted(&text));
+        problems.push(
+            Diagnostic::new(title, node.span(), "not of the form `Kind/name`")
+                .hint("for example `ConfigMap/settings`"),
+        );
+        None
+    }
+}
+
+impl Decode for CriterionDocument {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let mut fields = Fields::open(node, "a health criterion", problems)?;
+        let given = ["resource", "tcp", "http"].into_iter().filter(|name| fields.has(name)).count();
+        if given != 1 {
+            let title = "a health criterion is one of `resource`, `tcp` and `http`";
+            let label = if given == 0 { "none of them is here" } else { "more than one is here" };
+            problems.push(Diagnostic::new(title, node.span(), label));
+        }
+        let resource = fields.optional("resource", problems).map(CriterionDocument::Resource);
+        let tcp = fields.optional("tcp", problems).map(CriterionDocument::Tcp);
+        let http = fields.optional("http", problems).map(CriterionDocument::Http);
+        if given > 0 {
+            fields.finish(problems);
+        }
+        resource.or(tcp).or(http)
+    }
+}
+
+impl Decode for ResourceDocument {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let mut fields = Fields::open(node, "a resource criterion", problems)?;
+        let api_version = fields.required("apiVersion", problems);
+        let kind = fields.required("kind", problems);
+        let name = fields.required("name", problems);
+        let namespace = fields.optional("namespace", problems);
+        let expression = fields.required("expression", problems);
+        fields.finish(problems);
+        Some(ResourceDocument {
+            api_version: api_version?,
+            kind: kind?,
+            name: name?,
+            namespace,
+            expression: expression?,
+        })
+    }
+}
+
+impl Decode for TcpDocument {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let mut fields = Fields::open(node, "a tcp criterion", problems)?;
+        let service = fields.required("service", problems);
+        let namespace = fields.optional("namespace", problems);
+        let port = fields.required("port", problems);
+        fields.finish(problems);
+        Some(TcpDocument { service: service?, namespace, port: port? })
+    }
+}
+
+impl Decode for HttpDocument {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let mut fields = Fields::open(node, "an http criterion", problems)?;
+        let service = fields.required("service", problems);
+        let namespace = fields.optional("namespace", problems);
+        let port = fields.required("port", problems);
+        let path = fields.required("path", problems);
+        let expect = fields.optional("expect", problems);
+        fields.finish(problems);
+        Some(HttpDocument { service: service?, namespace, port: port?, path: path?, expect })
+    }
+}

@@ -1,0 +1,39 @@
+//! Platform files and Application manifests into the model.
+//!
+//! ```text
+//! bytes ──▶ Sources ──▶ yaml::Tree ──▶ document ──▶ resolve ──▶ model::Platform
+//!           (text)      (spans,        (shape,       (names,
+//!                        budgets)       schema)       edges, cycles)
+//! ```
+//!
+//! Each stage reports every problem it finds, with its place, and the next one goes on with
+//! what could be read. This crate reads no files itself: whoever has the bytes hands them in.
+
+mod applications;
+mod decode;
+mod diagnostic;
+mod document;
+mod nearest;
+mod resolve;
+mod schema;
+mod source;
+mod yaml;
+
+pub use applications::platform_from_applications;
+pub use diagnostic::{Diagnostic, Diagnostics, Label};
+pub use nearest::nearest;
+pub use schema::platform_schema;
+pub use source::{NotText, Source, SourceIx, Sources, Span};
+
+use tiphys_model::Platform;
+
+/// The largest platform, in bytes over all of its files.
+pub const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Reads the files of one platform: one file, or the files of a directory in byte order.
+pub fn platform(sources: &Sources) -> Result<Platform, Diagnostics> {
+    let mut problems = Diagnostics::default();
+    let files = document::platform_files(sources, &mut problems);
+    let platform = resolve::platform(files, &mut problems);
+    problems.into_result(platform)
+}

@@ -1,0 +1,184 @@
+//! From documents to a platform: merging files, resolving names, refusing cycles.
+
+mod edges;
+mod head;
+
+use std::time::Duration;
+
+use tiphys_model::graph::Graph;
+use tiphys_model::platform::{
+    Backoff, Criterion, HttpCriterion, ResourceCriterion, Retry, TcpCriterion, Timeouts,
+};
+use tiphys_model::{App, AppIx, Platform, StackName};
+
+use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
+use crate::document::{AppDocument, CriterionDocument, PlatformFile, StackDocument};
+use crate::source::{Span, Spanned};
+
+pub(crate) use head::{Groups, Head, resolve as head};
+
+/// Merges the files of a platform and resolves what they refer to.
+pub(crate) fn platform(files: Vec<PlatformFile>, problems: &mut Diagnostics) -> Option<Platform> {
+    let place = files.first().map(|file| Span::start_of(file.file))?;
+    let mut apps = Apps { list: Vec::new(), incomplete: false };
+    let mut heads = Vec::new();
+    for PlatformFile { file, document } in files {
+        let Some(mut document) = document else {
+            apps.incomplete = true;
+            continue;
+        };
+        match document.spec.stacks.take() {
+            Some(stacks) => {
+                apps.incomplete |= stacks.incomplete;
+                apps.add_file(stacks.items, problems);
+            }
+            None => apps.incomplete = true,
+        }
+        heads.push((file, document));
+    }
+    let head = head::merge(heads, problems);
+    let (apps, graph) = resolve_apps(apps, head.as_ref().map(|h| &h.groups), place, problems)?;
+    let Head { name, environment, source, argocd, policies, .. } = head?;
+    Some(Platform { name, environment, source, argocd, policies, apps, graph })
+}
+
+/// The apps of all files, not yet resolved.
+pub(crate) struct Apps {
+    pub(crate) list: Vec<(StackName, AppDocument)>,
+    /// Something could not be read, so an unknown name may well exist.
+    pub(crate) incomplete: bool,
+}
+
+impl Apps {
+    fn add_file(&mut self, stacks: Vec<StackDocument>, problems: &mut Diagnostics) {
+        let mut names: Vec<&Spanned<StackName>> = stacks.iter().map(|stack| &stack.name).collect();
+        names.sort_by(|a, b| (&a.value, a.span).cmp(&(&b.value, b.span)));
+        for pair in names.windows(2).filter(|pair| pair[0].value == pair[1].value) {
+            let title =
+                format!("the stack {} stands twice in one file", quoted(pair[0].value.as_str()));
+            problems.push(
+                Diagnostic::new(title, pair[1].span, "again here")
+                    .related(pair[0].span, "first here")
+                    .hint("put all of its apps in one place"),
+            );
+        }
+        for stack in stacks {
+            self.incomplete |= stack.apps.incomplete;
+            let apps = stack.apps.items.into_iter();
+            self.list.extend(apps.map(|app| (stack.name.value.clone(), app)));
+        }
+    }
+}
+
+/// Sorts the apps by name, resolves their edges and groups, and refuses cycles.
+pub(crate) fn resolve_apps(
+    mut apps: Apps,
+    groups: Option<&Groups>,
+    place: Span,
+    problems: &mut Diagnostics,
+) -> Option<(Vec<App>, Graph)> {
+    if apps.list.is_empty() && !apps.incomplete {
+        problems.push(
+            Diagnostic::new("the platform has no apps", place, "none in any of its files")
+                .hint("add one under `spec.stacks`: `- { name: STACK, apps: [{ name: APP }] }`"),
+        );
+        return None;
+    }
+    apps.list
+        .sort_by(|(_, a), (_, b)| (&a.name.value, a.name.span).cmp(&(&b.name.value, b.name.span)));
+    apps.list.dedup_by(|(_, again), (_, first)| {
+        let twice = again.name.value == first.name.value;
+        if twice {
+            let title = format!(
+                "the app {} stands twice in the platform",
+                quoted(first.name.value.as_str())
+            );
+            problems.push(
+                Diagnostic::new(title, again.name.span, "again here")
+                    .related(first.name.span, "first here")
+                    .hint("an app is one Argo CD Application: rename or remove one of them"),
+            );
+        }
+        twice
+    });
+    let (dependencies, graph) = edges::resolve(&apps, problems);
+    edges::refuse_cycles(&apps, &graph, problems);
+    let resolved = apps.list.into_iter().zip(dependencies).map(|((stack, app), dependencies)| {
+        let app_type = app.app_type.unwrap_or_default();
+        let group = app.group.as_ref().and_then(|name| groups?.find(name, problems));
+        let limit = |given: Option<Spanned<Duration>>, problems: &mut Diagnostics| {
+            given.map_or(app_type.timeout(), |given| positive(&given, problems))
+        };
+        let (sync, health) = app.timeouts.map_or((None, None), |t| (t.sync, t.health));
+        App {
+            name: app.name.value,
+            stack,
+            app_type,
+            group,
+            typical: app.typical.unwrap_or(app_type.typical()),
+            dependencies,
+            timeouts: Timeouts { sync: limit(sync, problems), health: limit(health, problems) },
+            retry: retry(app.retry),
+            tolerate_drift: sorted(app.tolerate_drift.items.into_iter().map(|drift| drift.0)),
+            health: app.health.items.into_iter().map(criterion).collect(),
+        }
+    });
+    Some((resolved.collect(), graph))
+}
+
+/// The position of an app among the sorted apps.
+fn find(apps: &Apps, name: &str) -> Option<AppIx> {
+    apps.list.binary_search_by(|(_, app)| app.name.value.as_str().cmp(name)).ok().map(AppIx::new)
+}
+
+fn sorted(texts: impl Iterator<Item = String>) -> Vec<String> {
+    let mut texts: Vec<String> = texts.collect();
+    texts.sort();
+    texts.dedup();
+    texts
+}
+
+/// A time limit of nothing can never be kept.
+fn positive(given: &Spanned<Duration>, problems: &mut Diagnostics) -> Duration {
+    if given.value.is_zero() {
+        let problem =
+            Diagnostic::new("a timeout cannot be zero", given.span, "nothing can keep it");
+        problems.push(problem.hint("give a duration, or remove the field for the default"));
+    }
+    given.value
+}
+
+fn retry(given: Option<crate::document::RetryDocument>) -> Retry {
+    let default = Retry::default();
+    let Some(given) = given else { return default };
+    let backoff = given.backoff.map_or(default.backoff, |given| Backoff {
+        duration: given.duration.unwrap_or(default.backoff.duration),
+        factor: given.factor.unwrap_or(default.backoff.factor),
+        max: given.max.unwrap_or(default.backoff.max),
+    });
+    Retry { limit: given.limit.unwrap_or(default.limit), backoff }
+}
+
+fn criterion(given: CriterionDocument) -> Criterion {
+    match given {
+        CriterionDocument::Resource(r) => Criterion::Resource(ResourceCriterion {
+            api_version: r.api_version,
+            expression: r.expression,
+            kind: r.kind,
+            name: r.name,
+            namespace: r.namespace,
+        }),
+        CriterionDocument::Tcp(t) => Criterion::Tcp(TcpCriterion {
+            namespace: t.namespace,
+            port: t.port,
+            service: t.service,
+        }),
+        CriterionDocument::Http(h) => Criterion::Http(HttpCriterion {
+            expect: h.expect.unwrap_or(200),
+            namespace: h.namespace,
+            path: h.path,
+            port: h.port,
+            service: h.service,
+        }),
+    }
+}

@@ -1,0 +1,159 @@
+//! The head of a platform: everything but its stacks.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use tiphys_model::platform::{ArgoCd, Environment, Group, Hold, Policies, Source};
+use tiphys_model::{GroupName, PlatformName};
+
+use super::positive;
+use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
+use crate::document::{ArgoCdDocument, GroupDocument, Metadata, PlatformDocument, SpecDocument};
+use crate::nearest::nearest;
+use crate::source::{SourceIx, Span, Spanned};
+
+const DEFAULT_CONCURRENCY: NonZeroU32 = NonZeroU32::new(16).expect("16 is not 0");
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3 * 3600);
+
+pub(crate) struct Head {
+    pub(crate) name: PlatformName,
+    pub(crate) environment: Option<Environment>,
+    pub(crate) source: Option<Source>,
+    pub(crate) argocd: ArgoCd,
+    pub(crate) policies: Policies,
+    pub(crate) groups: Groups,
+}
+
+/// The groups that apps may name.
+pub(crate) struct Groups {
+    /// Sorted.
+    names: Vec<GroupName>,
+    /// Some could not be read, so an unknown name may well exist.
+    incomplete: bool,
+}
+
+impl Groups {
+    pub(crate) fn find(
+        &self,
+        name: &Spanned<GroupName>,
+        problems: &mut Diagnostics,
+    ) -> Option<usize> {
+        let found = self.names.binary_search(&name.value).ok();
+        if found.is_none() && !self.incomplete {
+            let known = self.names.iter().map(GroupName::as_str);
+            let hint = match nearest(name.value.as_str(), known) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => format!("add it: `groups: [{{ name: {}, concurrency: 2 }}]`", name.value),
+            };
+            let title = format!("there is no group {}", quoted(name.value.as_str()));
+            let label = "not in `spec.groups`";
+            problems.push(Diagnostic::new(title, name.span, label).hint(hint));
+        }
+        found
+    }
+}
+
+/// Merges the heads of all files: `spec` fields stand in one file only, and all agree on the name.
+pub(super) fn merge(
+    files: Vec<(SourceIx, PlatformDocument)>,
+    problems: &mut Diagnostics,
+) -> Option<Head> {
+    let place = files.first().map(|(file, _)| Span::start_of(*file))?;
+    let mut metadata: Option<Metadata> = None;
+    let mut head: Option<(Span, SpecDocument)> = None;
+    for (_, document) in files {
+        match (&metadata, document.metadata) {
+            (Some(first), Some(other)) => same_name(&first.name, &other.name, problems),
+            (None, given) => metadata = given,
+            (Some(_), None) => {}
+        }
+        match (&head, document.spec.head) {
+            (Some((first, _)), Some(span)) => problems.push(
+                Diagnostic::new(
+                    "two files have a spec with more than `stacks`",
+                    span,
+                    "again here",
+                )
+                .related(*first, "first here")
+                .hint("keep `environment`, `source`, `argocd` and the like in one file"),
+            ),
+            (None, Some(span)) => head = Some((span, document.spec)),
+            (_, None) => {}
+        }
+    }
+    let Some(metadata) = metadata else {
+        problems.push(
+            Diagnostic::new("the platform has no name", place, "`metadata.name` is missing")
+                .hint("add `metadata: { name: NAME }`"),
+        );
+        return None;
+    };
+    let spec = head.map_or_else(SpecDocument::default, |(_, spec)| spec);
+    Some(resolve(metadata.name.value, spec, problems))
+}
+
+fn same_name(
+    first: &Spanned<PlatformName>,
+    other: &Spanned<PlatformName>,
+    problems: &mut Diagnostics,
+) {
+    if first.value != other.value {
+        problems.push(
+            Diagnostic::new("the files disagree on the platform's name", other.span, "this name")
+                .related(first.span, "and this one")
+                .hint("a directory describes one platform"),
+        );
+    }
+}
+
+pub(crate) fn resolve(name: PlatformName, spec: SpecDocument, problems: &mut Diagnostics) -> Head {
+    let given = spec.groups.unwrap_or_default();
+    let groups = unique_groups(given.items, problems);
+    let names = groups.iter().map(|group| group.name.clone()).collect();
+    let policies = Policies {
+        hold: spec.hold.unwrap_or(Hold::DuringRun),
+        concurrency: spec.concurrency.unwrap_or(DEFAULT_CONCURRENCY),
+        groups,
+        timeout: spec.timeout.map_or(DEFAULT_TIMEOUT, |given| positive(&given, problems)),
+    };
+    Head {
+        name,
+        environment: spec.environment.map(|e| Environment { name: e.name, domain: e.domain }),
+        source: spec.source.map(|s| Source {
+            repo_url: s.repo_url,
+            target_revision: s.target_revision.unwrap_or_else(|| "HEAD".to_owned()),
+            path: s.path,
+        }),
+        argocd: argocd(spec.argocd),
+        policies,
+        groups: Groups { names, incomplete: given.incomplete },
+    }
+}
+
+fn argocd(given: Option<ArgoCdDocument>) -> ArgoCd {
+    let (namespace, project, root_project) =
+        given.map_or((None, None, None), |g| (g.namespace, g.project, g.root_project));
+    ArgoCd {
+        namespace: namespace.unwrap_or_else(|| "argocd".to_owned()),
+        project: project.unwrap_or_else(|| "platform".to_owned()),
+        root_project: root_project.unwrap_or_else(|| "platform-root".to_owned()),
+    }
+}
+
+fn unique_groups(mut given: Vec<GroupDocument>, problems: &mut Diagnostics) -> Vec<Group> {
+    given.sort_by(|a, b| (&a.name.value, a.name.span).cmp(&(&b.name.value, b.name.span)));
+    given.dedup_by(|again, first| {
+        let twice = again.name.value == first.name.value;
+        if twice {
+            let title = format!("the group {} is given twice", quoted(first.name.value.as_str()));
+            problems.push(
+                Diagnostic::new(title, again.name.span, "again here")
+                    .related(first.name.span, "first here")
+                    .hint("keep one of them"),
+            );
+        }
+        twice
+    });
+    let groups = given.into_iter();
+    groups.map(|group| Group { concurrency: group.concurrency, name: group.name.value }).collect()
+}

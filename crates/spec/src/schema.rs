@@ -1,0 +1,136 @@
+//! The JSON Schema of platform files, generated from the document types.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema};
+use tiphys_model::platform::AppType;
+
+use crate::document::{
+    API_VERSION, DependencyDocument, KIND, MAX_CONCURRENCY, MAX_COUNT, PlatformDocument,
+    StackDocument,
+};
+
+/// The schema as pretty JSON, ending in a line break.
+#[must_use]
+pub fn platform_schema() -> String {
+    let mut generator = SchemaSettings::draft2020_12().into_generator();
+    let stack = generator.subschema_for::<StackDocument>();
+    let platform = generator.subschema_for::<PlatformDocument>();
+    let definitions = generator.take_definitions(true);
+    let schema = json_schema!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Tiphys platform file",
+        "description": "A platform, or one file of a directory that describes a platform: \
+            such a file may hold nothing but `stacks`.",
+        "if": { "required": ["stacks"] },
+        "then": {
+            "type": "object",
+            "properties": { "stacks": { "type": "array", "items": stack } },
+            "additionalProperties": false,
+        },
+        "else": platform,
+        "$defs": definitions,
+    });
+    let mut text =
+        serde_json::to_string_pretty(&schema).expect("a schema is a tree of plain JSON values");
+    text.push('\n');
+    text
+}
+
+pub(crate) fn api_version(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "const": API_VERSION })
+}
+
+pub(crate) fn kind(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "const": KIND })
+}
+
+pub(crate) fn text(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "minLength": 1 })
+}
+
+pub(crate) fn app_name(_: &mut SchemaGenerator) -> Schema {
+    let part = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+    json_schema!({
+        "type": "string", "maxLength": 253, "pattern": format!("^{part}(\\.{part})*$"),
+    })
+}
+
+fn dns_label(longest: u32) -> Schema {
+    json_schema!({
+        "type": "string", "maxLength": longest, "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+    })
+}
+
+pub(crate) fn label(_: &mut SchemaGenerator) -> Schema {
+    dns_label(63)
+}
+
+pub(crate) fn platform_name(_: &mut SchemaGenerator) -> Schema {
+    dns_label(56)
+}
+
+pub(crate) fn duration(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "string", "minLength": 1, "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
+        "examples": ["90s", "18m", "1h30m"],
+    })
+}
+
+pub(crate) fn hold(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "enum": ["during-run", "always"], "default": "during-run" })
+}
+
+pub(crate) fn app_type(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "enum": AppType::ALL.map(AppType::as_str), "default": "simple" })
+}
+
+fn integer(least: i64, most: i64) -> Schema {
+    json_schema!({ "type": "integer", "minimum": least, "maximum": most })
+}
+
+pub(crate) fn concurrency(_: &mut SchemaGenerator) -> Schema {
+    integer(1, MAX_CONCURRENCY)
+}
+
+pub(crate) fn count(_: &mut SchemaGenerator) -> Schema {
+    integer(0, MAX_COUNT)
+}
+
+pub(crate) fn port(_: &mut SchemaGenerator) -> Schema {
+    integer(1, 65_535)
+}
+
+pub(crate) fn drift(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "items": { "type": "string", "pattern": "^[^/]+/[^/]+$" },
+    })
+}
+
+impl JsonSchema for DependencyDocument {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Dependency".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let name = app_name(generator);
+        json_schema!({
+            "description": "The name of an app, or an object with options.",
+            "anyOf": [
+                name,
+                {
+                    "type": "object",
+                    "properties": {
+                        "app": name,
+                        "optional": {
+                            "type": "boolean",
+                            "default": false,
+                            "description": "Ignored if that app is not in the platform.",
+                        },
+                    },
+                    "required": ["app"],
+                    "additionalProperties": false,
+                },
+            ],
+        })
+    }
+}

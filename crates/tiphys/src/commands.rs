@@ -1,0 +1,6 @@
+//! One module an action.
+
+pub(crate) mod completion;
+pub(crate) mod plan;
+pub(crate) mod schema;
+pub(crate) mod version;

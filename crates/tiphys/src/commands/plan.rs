@@ -1,0 +1,45 @@
+//! `tiphys plan`: order, layers, critical path, estimate, digest.
+
+use std::io::{self, Write};
+
+use tiphys_model::{Plan, Platform, Scope};
+use tiphys_plan::PlanDocument;
+use tiphys_report::{PlanTable, Timeline, plan_dot, plan_mermaid};
+
+use crate::args::{PlanArgs, PlanFormat};
+use crate::failure::Failure;
+use crate::{input, output};
+
+pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
+    let platform = match &args.from_applications {
+        Some(directory) => input::platform_from_applications(directory)?,
+        None => input::platform(args.platform.file.as_deref())?,
+    };
+    let plan = plan(&platform, &args.platform.scope)?;
+    output::data(|out| write(out, &plan, args.output))
+}
+
+/// Plans a scope as it was given on the command line.
+fn plan(platform: &Platform, scope: &str) -> Result<Plan, Failure> {
+    let unknown = |why| Failure::unknown_scope(scope, why, platform);
+    let parsed: Scope = scope.parse().map_err(|error| unknown(Some(error)))?;
+    tiphys_plan::plan(platform, &parsed).map_err(|_| unknown(None))
+}
+
+fn write(mut out: &mut dyn Write, plan: &Plan, format: PlanFormat) -> io::Result<()> {
+    match format {
+        PlanFormat::Table => {
+            let timeline = output::terminal_width().map_or(Timeline::None, Timeline::Within);
+            write!(out, "{}", PlanTable::new(plan, timeline))
+        }
+        PlanFormat::Json => {
+            serde_json::to_writer_pretty(&mut out, &PlanDocument::new(plan))?;
+            writeln!(out)
+        }
+        PlanFormat::Yaml => {
+            serde_saphyr::to_io_writer(&mut out, &PlanDocument::new(plan)).map_err(io::Error::other)
+        }
+        PlanFormat::Dot => out.write_all(plan_dot(plan).as_bytes()),
+        PlanFormat::Mermaid => out.write_all(plan_mermaid(plan).as_bytes()),
+    }
+}

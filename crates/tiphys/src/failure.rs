@@ -1,0 +1,84 @@
+//! The error boundary: every failure becomes one text (what, where, why, what next) and one
+//! exit code, here and nowhere else.
+
+use std::io;
+
+use tiphys_model::scope::ScopeError;
+use tiphys_model::{Exit, Platform};
+use tiphys_report::{Notice, render_diagnostics, render_notice};
+use tiphys_spec::{Diagnostics, Sources, nearest};
+
+use crate::input::InputError;
+
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The platform could not be read.
+    Input(InputError),
+    /// The platform is wrong.
+    Platform(Box<Sources>, Diagnostics),
+    /// `TIPHYS_ENVIRONMENT` names another environment than the platform.
+    Environment { wanted: String, found: Option<String> },
+    /// The scope names nothing.
+    Scope { given: String, why: Option<ScopeError>, nearest: Option<String> },
+    /// The data could not be written.
+    Output(io::Error),
+}
+
+impl Failure {
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Failure::Input(_) | Failure::Platform(..) | Failure::Environment { .. } => {
+                Exit::Configuration
+            }
+            Failure::Scope { .. } => Exit::NotFound,
+            Failure::Output(_) => Exit::Failed,
+        }
+    }
+
+    /// A scope that is not in the platform, with the one that was probably meant.
+    pub(crate) fn unknown_scope(given: &str, why: Option<ScopeError>, platform: &Platform) -> Self {
+        let apps = platform.apps.iter().map(|app| format!("app:{}", app.name));
+        let mut known: Vec<String> =
+            platform.apps.iter().map(|app| format!("stack:{}", app.stack)).chain(apps).collect();
+        known.push("platform".to_owned());
+        known.sort();
+        // A bare name is a slip too: the prefix was forgotten.
+        let bare = known.iter().find(|scope| scope.split_once(':').is_some_and(|s| s.1 == given));
+        let near = || nearest(given, known.iter().map(String::as_str)).map(str::to_owned);
+        let nearest = bare.cloned().or_else(near);
+        Failure::Scope { given: given.to_owned(), why, nearest }
+    }
+
+    pub(crate) fn render(&self) -> String {
+        match self {
+            Failure::Input(error) => render_notice(&error.notice()),
+            Failure::Platform(sources, problems) => render_diagnostics(sources, problems.clone()),
+            Failure::Environment { wanted, found } => render_notice(&Notice {
+                what: format!("TIPHYS_ENVIRONMENT asks for the environment `{wanted}`"),
+                place: None,
+                why: Some(match found {
+                    Some(name) => format!("the platform is for the environment `{name}`"),
+                    None => "the platform does not say which environment it is for".to_owned(),
+                }),
+                next: Some(
+                    "use the platform file of that environment, or unset the variable".to_owned(),
+                ),
+            }),
+            Failure::Scope { given, why, nearest } => render_notice(&Notice {
+                what: format!("the platform has no scope `{given}`"),
+                place: None,
+                why: why.as_ref().map(ToString::to_string),
+                next: Some(match nearest {
+                    Some(name) => format!("did you mean `{name}`?"),
+                    None => "`tiphys plan` lists the stacks and apps".to_owned(),
+                }),
+            }),
+            Failure::Output(error) => render_notice(&Notice {
+                what: "the output could not be written".to_owned(),
+                place: None,
+                why: Some(error.to_string()),
+                next: None,
+            }),
+        }
+    }
+}

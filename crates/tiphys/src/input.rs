@@ -1,0 +1,194 @@
+//! Reading platform files from disk.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use tiphys_model::{Platform, PlatformName};
+use tiphys_report::Notice;
+use tiphys_spec::{MAX_BYTES, NotText, Source, Sources};
+
+use crate::failure::Failure;
+use crate::output;
+
+const DEFAULT: &str = "platform.yaml";
+const REFERENCE: &str = include_str!("../../../examples/reference/platform.yaml");
+const REFERENCE_NAME: &str = "examples/reference/platform.yaml (bundled)";
+
+/// Why no text could be had from a path.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum InputError {
+    #[error("{path} does not exist")]
+    Absent { path: PathBuf },
+    #[error("{path} is a link to {target}, which does not exist")]
+    Dangling { path: PathBuf, target: PathBuf },
+    #[error("{path} cannot be read")]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("{path} is too large")]
+    TooLarge { path: PathBuf },
+    #[error("{path} has no platform files")]
+    NoFiles { path: PathBuf },
+    #[error("{} is not a text file", .0.name)]
+    NotText(NotText),
+}
+
+impl InputError {
+    pub(crate) fn notice(&self) -> Notice {
+        let notice = |place: String, what: &str, why: String, next: &str| Notice {
+            what: what.to_owned(),
+            place: Some(place),
+            why: (!why.is_empty()).then_some(why),
+            next: Some(next.to_owned()),
+        };
+        let path = |path: &Path| path.display().to_string();
+        match self {
+            InputError::Absent { path: p } if path(p).contains("//") => notice(
+                path(p),
+                "there is no such file or directory",
+                "platforms inside Git repositories are not read by this version".to_owned(),
+                "clone the repository and give the path in it with `-f PATH`",
+            ),
+            InputError::Absent { path: p } => notice(
+                path(p),
+                "there is no such file or directory",
+                String::new(),
+                "give the platform file, or the directory of its files, with `-f PATH`",
+            ),
+            InputError::Dangling { path: p, target } => notice(
+                path(p),
+                "the platform is a link that leads nowhere",
+                format!("it points to {}", target.display()),
+                "repair the link, or give the file itself with `-f PATH`",
+            ),
+            InputError::Unreadable { path: p, source } => notice(
+                path(p),
+                "the platform cannot be read",
+                source.to_string(),
+                "check the path and its permissions",
+            ),
+            InputError::TooLarge { path: p } => notice(
+                path(p),
+                "the platform is larger than 64 MiB",
+                "even a platform of 100,000 apps is smaller".to_owned(),
+                "check that this is the file you meant",
+            ),
+            InputError::NoFiles { path: p } => notice(
+                path(p),
+                "the directory has no platform files",
+                "it has no file that ends in `.yaml` or `.yml`; directories in it are not read"
+                    .to_owned(),
+                "give the right directory, or a file, with `-f PATH`",
+            ),
+            InputError::NotText(not) => notice(
+                format!("{}:{}:{}", not.name, not.line, not.column),
+                "the file is not text",
+                format!("it contains {}", not.found),
+                "platform files are YAML in UTF-8",
+            ),
+        }
+    }
+}
+
+/// Reads the platform that `-f` names, or the default one.
+pub(crate) fn platform(file: Option<&Path>) -> Result<Platform, Failure> {
+    let sources = match file {
+        Some(path) => read(path).map_err(Failure::Input)?,
+        None if fs::symlink_metadata(DEFAULT).is_ok() => {
+            read(Path::new(DEFAULT)).map_err(Failure::Input)?
+        }
+        None => {
+            output::note("there is no ./platform.yaml: this is the bundled reference platform");
+            let source = Source::new(REFERENCE_NAME, REFERENCE.into());
+            Sources::new(vec![source.map_err(|e| Failure::Input(InputError::NotText(e)))?])
+        }
+    };
+    let platform = match tiphys_spec::platform(&sources) {
+        Ok(platform) => platform,
+        Err(problems) => return Err(Failure::Platform(Box::new(sources), problems)),
+    };
+    check_environment(&platform)?;
+    Ok(platform)
+}
+
+/// Reads a platform from the annotations of the Applications in a directory.
+pub(crate) fn platform_from_applications(directory: &Path) -> Result<Platform, Failure> {
+    let sources = read(directory).map_err(Failure::Input)?;
+    let name = PlatformName::parse("applications").expect("`applications` is a valid name");
+    tiphys_spec::platform_from_applications(name, &sources)
+        .map_err(|problems| Failure::Platform(Box::new(sources), problems))
+}
+
+/// Whoever sets `TIPHYS_ENVIRONMENT` wants to be stopped before the wrong one is touched.
+fn check_environment(platform: &Platform) -> Result<(), Failure> {
+    let Some(wanted) = std::env::var_os("TIPHYS_ENVIRONMENT") else { return Ok(()) };
+    let wanted = wanted.to_string_lossy().into_owned();
+    let found = platform.environment.as_ref().map(|environment| environment.name.clone());
+    if found.as_ref() == Some(&wanted) {
+        return Ok(());
+    }
+    Err(Failure::Environment { wanted, found })
+}
+
+/// A file, or the files of a directory, within the budget.
+fn read(path: &Path) -> Result<Sources, InputError> {
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) => return Err(unavailable(path, error)),
+    };
+    let paths = if metadata.is_dir() { platform_files(path)? } else { vec![path.to_owned()] };
+    let mut left = MAX_BYTES;
+    let mut sources = Vec::with_capacity(paths.len());
+    for path in paths {
+        let bytes = read_file(&path, left)?;
+        left -= bytes.len() as u64;
+        let name = path.display().to_string();
+        sources.push(Source::new(name, bytes).map_err(InputError::NotText)?);
+    }
+    Ok(Sources::new(sources))
+}
+
+fn unavailable(path: &Path, source: io::Error) -> InputError {
+    let path = path.to_owned();
+    if source.kind() != io::ErrorKind::NotFound {
+        return InputError::Unreadable { path, source };
+    }
+    match fs::read_link(&path) {
+        Ok(target) => InputError::Dangling { path, target },
+        Err(_) => InputError::Absent { path },
+    }
+}
+
+/// `*.yaml` and `*.yml`, not recursive, in byte order.
+fn platform_files(directory: &Path) -> Result<Vec<PathBuf>, InputError> {
+    let unreadable = |source| InputError::Unreadable { path: directory.to_owned(), source };
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(directory).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let yaml = path.extension().is_some_and(|end| end == "yaml" || end == "yml");
+        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if yaml && !hidden && !path.is_dir() {
+            paths.push(path);
+        }
+    }
+    if paths.is_empty() {
+        return Err(InputError::NoFiles { path: directory.to_owned() });
+    }
+    paths.sort_by(|a, b| a.as_os_str().as_encoded_bytes().cmp(b.as_os_str().as_encoded_bytes()));
+    Ok(paths)
+}
+
+/// Reads at most `limit` bytes. A regular file is refused by its size before it is opened;
+/// a pipe, which has none, as soon as it has said too much.
+fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, InputError> {
+    let too_large = || InputError::TooLarge { path: path.to_owned() };
+    let metadata = fs::metadata(path).map_err(|error| unavailable(path, error))?;
+    if metadata.len() > limit {
+        return Err(too_large());
+    }
+    let file = File::open(path).map_err(|error| unavailable(path, error))?;
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default() + 1);
+    file.take(limit + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|source| InputError::Unreadable { path: path.to_owned(), source })?;
+    if bytes.len() as u64 > limit { Err(too_large()) } else { Ok(bytes) }
+}

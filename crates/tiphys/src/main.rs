@@ -1,0 +1,40 @@
+//! The program: arguments in, an action, an exit code out.
+
+mod args;
+mod commands;
+mod failure;
+mod input;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use tiphys_model::Exit;
+
+use crate::args::{Action, Args};
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        // Help and version also arrive here; clap knows the stream and the code for each.
+        Err(usage) => usage.exit(),
+    };
+    let exit = match run(args) {
+        Ok(()) => Exit::Done,
+        Err(failure) => {
+            output::error(&failure.render());
+            failure.exit()
+        }
+    };
+    ExitCode::from(exit.code())
+}
+
+fn run(args: Args) -> Result<(), Failure> {
+    match args.action {
+        Action::Plan(args) => commands::plan::run(&args),
+        Action::Schema => commands::schema::run(),
+        Action::Completion(args) => commands::completion::run(&args),
+        Action::Version => commands::version::run(),
+    }
+}
