@@ -1,7 +1,8 @@
 //! The shape of a platform file: what may stand where.
 //!
 //! These types are the file format. The JSON Schema is generated from them, their doc comments
-//! are its descriptions, and [`decode`](crate::decode) fills them. What they refer to (names,
+//! are its descriptions, and [`decode`](crate::decode) fills them. Optional fields are not
+//! nullable, which the derive cannot know: `required` says which are not optional. What they refer to (names,
 //! edges, groups) is checked later, in [`resolve`](crate::resolve).
 
 mod decode;
@@ -36,6 +37,7 @@ pub(crate) struct PlatformDocument {
     #[schemars(schema_with = "schema::kind")]
     #[expect(dead_code, reason = "checked before the rest is read; here for the schema")]
     pub(crate) kind: (),
+    #[schemars(with = "Metadata")]
     pub(crate) metadata: Option<Metadata>,
     pub(crate) spec: SpecDocument,
 }
@@ -53,10 +55,13 @@ pub(crate) struct Metadata {
 #[schemars(extend("required" = ["stacks"]))]
 pub(crate) struct SpecDocument {
     /// The environment that this file is for.
+    #[schemars(with = "EnvironmentDocument")]
     pub(crate) environment: Option<EnvironmentDocument>,
     /// The source of the root app, which creates all others.
+    #[schemars(with = "SourceDocument")]
     pub(crate) source: Option<SourceDocument>,
     /// Where the Applications live in Argo CD.
+    #[schemars(with = "ArgoCdDocument")]
     pub(crate) argocd: Option<ArgoCdDocument>,
     /// How long automated sync is denied: while a run has authority, or always.
     #[schemars(schema_with = "schema::hold")]
@@ -80,6 +85,7 @@ pub(crate) struct SpecDocument {
 
 #[derive(Debug, JsonSchema)]
 #[schemars(rename = "Environment", deny_unknown_fields)]
+#[schemars(extend("required" = ["name"]))]
 pub(crate) struct EnvironmentDocument {
     #[schemars(schema_with = "schema::text")]
     pub(crate) name: String,
@@ -89,6 +95,7 @@ pub(crate) struct EnvironmentDocument {
 
 #[derive(Debug, JsonSchema)]
 #[schemars(rename = "Source", deny_unknown_fields)]
+#[schemars(extend("required" = ["repoURL", "path"]))]
 pub(crate) struct SourceDocument {
     #[schemars(rename = "repoURL", schema_with = "schema::text")]
     pub(crate) repo_url: String,
@@ -101,6 +108,7 @@ pub(crate) struct SourceDocument {
 
 #[derive(Debug, JsonSchema)]
 #[schemars(rename = "ArgoCD", rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("required" = []))]
 pub(crate) struct ArgoCdDocument {
     /// `argocd` unless given.
     #[schemars(schema_with = "schema::text")]
@@ -150,7 +158,9 @@ pub(crate) struct AppDocument {
     /// The apps that must be Healthy before this one starts.
     #[schemars(with = "Vec<DependencyDocument>")]
     pub(crate) depends_on: List<DependencyDocument>,
+    #[schemars(with = "TimeoutsDocument")]
     pub(crate) timeouts: Option<TimeoutsDocument>,
+    #[schemars(with = "RetryDocument")]
     pub(crate) retry: Option<RetryDocument>,
     /// `Kind/name` of resources that may stay OutOfSync.
     #[schemars(schema_with = "schema::drift")]
@@ -169,6 +179,7 @@ pub(crate) struct DependencyDocument {
 
 #[derive(Debug, JsonSchema)]
 #[schemars(rename = "Timeouts", deny_unknown_fields)]
+#[schemars(extend("required" = []))]
 pub(crate) struct TimeoutsDocument {
     /// From the sync request to the end of the operation.
     #[schemars(schema_with = "schema::duration")]
@@ -180,15 +191,18 @@ pub(crate) struct TimeoutsDocument {
 
 #[derive(Debug, JsonSchema)]
 #[schemars(rename = "Retry", deny_unknown_fields)]
+#[schemars(extend("required" = []))]
 pub(crate) struct RetryDocument {
     /// How often a failed attempt is repeated: 2 means three attempts.
     #[schemars(schema_with = "schema::count")]
     pub(crate) limit: Option<u32>,
+    #[schemars(with = "BackoffDocument")]
     pub(crate) backoff: Option<BackoffDocument>,
 }
 
 #[derive(Debug, JsonSchema)]
 #[schemars(rename = "Backoff", deny_unknown_fields)]
+#[schemars(extend("required" = []))]
 pub(crate) struct BackoffDocument {
     #[schemars(schema_with = "schema::duration")]
     pub(crate) duration: Option<Duration>,
@@ -213,6 +227,7 @@ pub(crate) enum CriterionDocument {
 
 #[derive(Debug, JsonSchema)]
 #[schemars(rename = "ResourceCriterion", rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("required" = ["apiVersion", "kind", "name", "expression"]))]
 pub(crate) struct ResourceDocument {
     #[schemars(schema_with = "schema::text")]
     pub(crate) api_version: String,
@@ -229,6 +244,7 @@ pub(crate) struct ResourceDocument {
 
 #[derive(Debug, JsonSchema)]
 #[schemars(rename = "TcpCriterion", deny_unknown_fields)]
+#[schemars(extend("required" = ["service", "port"]))]
 pub(crate) struct TcpDocument {
     #[schemars(schema_with = "schema::text")]
     pub(crate) service: String,
@@ -240,6 +256,7 @@ pub(crate) struct TcpDocument {
 
 #[derive(Debug, JsonSchema)]
 #[schemars(rename = "HttpCriterion", deny_unknown_fields)]
+#[schemars(extend("required" = ["service", "port", "path"]))]
 pub(crate) struct HttpDocument {
     #[schemars(schema_with = "schema::text")]
     pub(crate) service: String,

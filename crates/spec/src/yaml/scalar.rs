@@ -76,12 +76,11 @@ fn is_decimal(text: &str) -> bool {
         let exponent = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
         !exponent.is_empty() && digits(exponent)
     });
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, "0"));
-    exponent_fits
-        && digits(whole)
-        && digits(fraction)
-        && (!whole.is_empty() || !fraction.is_empty())
-        && mantissa != "."
+    let mantissa_fits = match mantissa.split_once('.') {
+        Some((whole, fraction)) => digits(whole) && digits(fraction) && mantissa != ".",
+        None => !mantissa.is_empty() && digits(mantissa),
+    };
+    mantissa_fits && exponent_fits
 }
 
 #[cfg(test)]
