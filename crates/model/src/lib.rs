@@ -7,14 +7,18 @@
 pub mod duration;
 pub mod exit;
 pub mod graph;
+pub mod health;
 pub mod name;
+pub mod operation;
 pub mod plan;
 pub mod platform;
 pub mod scope;
 
 pub use exit::Exit;
 pub use graph::{AppIx, Graph};
+pub use health::{Health, SyncStatus};
 pub use name::{AppName, GroupName, NameError, PlatformName, StackName};
+pub use operation::OperationId;
 pub use plan::{Plan, PlannedApp, Role};
 pub use platform::{App, Platform};
 pub use scope::Scope;

@@ -26,14 +26,16 @@ pub(crate) fn estimate(
     let mut missing: Vec<usize> = graph.apps().map(|app| graph.dependencies(app).len()).collect();
     let mut queue = StartQueue::new(policies);
     for app in graph.apps().filter(|app| missing[app.position()] == 0) {
-        queue.push(app, priorities[app.position()]);
+        queue.insert(app, priorities[app.position()], group_of(app));
     }
     let mut order = Vec::with_capacity(graph.len());
     let mut starts = vec![Duration::ZERO; graph.len()];
     let mut ends: BTreeMap<Duration, Vec<AppIx>> = BTreeMap::new();
     let mut now = Duration::ZERO;
     loop {
-        while let Some(app) = queue.pop(&group_of) {
+        while let Some(app) = queue.first() {
+            queue.remove(app, priorities[app.position()], group_of(app));
+            queue.occupy(group_of(app));
             starts[app.position()] = now;
             order.push(app);
             ends.entry(now + times[app.position()]).or_default().push(app);
@@ -46,7 +48,7 @@ pub(crate) fn estimate(
                 let left = &mut missing[dependant.position()];
                 *left -= 1;
                 if *left == 0 {
-                    queue.push(dependant, priorities[dependant.position()]);
+                    queue.insert(dependant, priorities[dependant.position()], group_of(dependant));
                 }
             }
         }

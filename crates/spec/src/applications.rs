@@ -74,10 +74,11 @@ fn read(
     argocd_namespace: &str,
     problems: &mut Diagnostics,
 ) -> Option<(StackName, AppDocument)> {
-    let metadata = application.get("metadata")?;
-    let Some(name) = metadata.get("name") else {
+    let metadata = application.get("metadata");
+    let Some((metadata, name)) = metadata.and_then(|node| Some((node, node.get("name")?))) else {
+        let span = metadata.unwrap_or(application).span();
         let title = "the Application has no name";
-        problems.push(Diagnostic::new(title, metadata.span(), "`name` is missing here"));
+        problems.push(Diagnostic::new(title, span, "`metadata.name` is missing here"));
         return None;
     };
     refuse_other_namespace(metadata, argocd_namespace, problems);
@@ -87,21 +88,25 @@ fn read(
         refuse_unknown_annotations(annotations, problems);
     }
     let stack = match annotation(STACK) {
-        Some(node) => StackName::decode(node, problems)?,
-        None => StackName::parse("default").expect("`default` is a valid name"),
+        Some(node) => StackName::decode(node, problems),
+        None => Some(StackName::parse("default").expect("`default` is a valid name")),
     };
+    // Everything is read before anything is missed, so that all problems show at once.
+    let name = Decode::decode(name, problems);
+    let app_type = annotation(TYPE).and_then(|node| Decode::decode(node, problems));
+    let depends_on = annotation(DEPENDS_ON).map_or_else(List::default, |n| edges(n, problems));
     let app = AppDocument {
-        name: Decode::decode(name, problems)?,
-        app_type: annotation(TYPE).and_then(|node| Decode::decode(node, problems)),
+        name: name?,
+        app_type,
         group: None,
         typical: None,
-        depends_on: annotation(DEPENDS_ON).map_or_else(List::default, |n| edges(n, problems)),
+        depends_on,
         timeouts: None,
         retry: None,
         tolerate_drift: List::default(),
         health: List::default(),
     };
-    Some((stack, app))
+    Some((stack?, app))
 }
 
 /// Reads `a, b?`.

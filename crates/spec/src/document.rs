@@ -18,7 +18,7 @@ use crate::decode::{List, expected};
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::schema;
 use crate::source::{SourceIx, Sources, Span, Spanned};
-use crate::yaml::{self, Content, Node};
+use crate::yaml::{self, Content, Meaning, Node, Scalar};
 
 pub(crate) const API_VERSION: &str = "tiphys.dev/v1alpha1";
 pub(crate) const KIND: &str = "Platform";
@@ -39,6 +39,9 @@ pub(crate) struct PlatformDocument {
     pub(crate) kind: (),
     #[schemars(with = "Metadata")]
     pub(crate) metadata: Option<Metadata>,
+    /// There is metadata that could not be read, so a name may well be given.
+    #[schemars(skip)]
+    pub(crate) metadata_unread: bool,
     pub(crate) spec: SpecDocument,
 }
 
@@ -297,13 +300,13 @@ pub(crate) fn platform_files(sources: &Sources, problems: &mut Diagnostics) -> V
 
 fn single_document<'t>(
     file: SourceIx,
-    mut documents: impl Iterator<Item = Node<'t>>,
+    documents: impl Iterator<Item = Node<'t>>,
     problems: &mut Diagnostics,
 ) -> Option<Node<'t>> {
-    let empty = |node: &Node<'_>| {
-        node.scalar().is_some_and(|scalar| scalar.plain && scalar.text.is_empty())
-    };
-    let Some(root) = documents.next().filter(|root| !empty(root)) else {
+    // Nothing but comments between two `---` is no document to anybody who writes it.
+    let empty = |node: &Node<'_>| node.scalar().map(Scalar::meaning) == Some(Meaning::Null);
+    let mut documents = documents.filter(|node| !empty(node));
+    let Some(root) = documents.next() else {
         problems.push(
             Diagnostic::new("the file is empty", Span::start_of(file), "nothing here").hint(
                 format!(
@@ -313,7 +316,7 @@ fn single_document<'t>(
         );
         return None;
     };
-    if let Some(second) = documents.find(|node| !empty(node)) {
+    if let Some(second) = documents.next() {
         let title = "the file has more than one YAML document";
         problems.push(Diagnostic::new(title, second.span(), "the second one begins here").hint(
             "put each platform in its own file; several files of one platform go in a directory",

@@ -22,7 +22,8 @@ pub(super) fn platform(
     let mut fields = Fields::open(root, "a platform", problems)?;
     let _claims: [Option<String>; 2] =
         ["apiVersion", "kind"].map(|name| fields.optional(name, problems));
-    let metadata = fields.optional("metadata", problems);
+    let metadata: Option<Metadata> = fields.optional("metadata", problems);
+    let metadata_unread = metadata.is_none() && fields.has("metadata");
     let spec = if bare_stacks {
         let stacks = fields.required("stacks", problems);
         SpecDocument { stacks, ..SpecDocument::default() }
@@ -30,7 +31,7 @@ pub(super) fn platform(
         fields.required("spec", problems).unwrap_or_default()
     };
     fields.finish(problems);
-    Some(PlatformDocument { api_version: (), kind: (), metadata, spec })
+    Some(PlatformDocument { api_version: (), kind: (), metadata, metadata_unread, spec })
 }
 
 impl Decode for Metadata {

@@ -60,8 +60,10 @@ pub(super) fn merge(
 ) -> Option<Head> {
     let place = files.first().map(|(file, _)| Span::start_of(*file))?;
     let mut metadata: Option<Metadata> = None;
+    let mut metadata_unread = false;
     let mut head: Option<(Span, SpecDocument)> = None;
     for (_, document) in files {
+        metadata_unread |= document.metadata_unread;
         match (&metadata, document.metadata) {
             (Some(first), Some(other)) => same_name(&first.name, &other.name, problems),
             (None, given) => metadata = given,
@@ -82,10 +84,12 @@ pub(super) fn merge(
         }
     }
     let Some(metadata) = metadata else {
-        problems.push(
-            Diagnostic::new("the platform has no name", place, "`metadata.name` is missing")
-                .hint("add `metadata: { name: NAME }`"),
-        );
+        if !metadata_unread {
+            problems.push(
+                Diagnostic::new("the platform has no name", place, "`metadata.name` is missing")
+                    .hint("add `metadata: { name: NAME }`"),
+            );
+        }
         return None;
     };
     let spec = head.map_or_else(SpecDocument::default, |(_, spec)| spec);

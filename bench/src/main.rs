@@ -1,0 +1,48 @@
+//! Measures what Tiphys costs. `docs/benchmarks.md` keeps the results.
+//!
+//! Milliseconds are printed for people. Only the growth of instruction counts can fail, because
+//! only that is the same on a busy machine.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "tables and errors for people")]
+
+mod cli;
+mod curve;
+mod generate;
+mod instructions;
+mod plan;
+
+use std::error::Error;
+use std::path::Path;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: tiphys-bench plan-curve              time and memory of reading and planning, by size
+       tiphys-bench plan-instructions       instructions under callgrind; 1 if not near-linear
+       tiphys-bench cli TIPHYS [PLATFORM]   start-up, plan and size of a tiphys binary
+       tiphys-bench generate APPS           prints a generated platform
+       tiphys-bench plan-once FILE          reads and plans FILE once, prints its peak memory";
+
+/// A tool that a measurement needs is missing.
+const UNAVAILABLE: u8 = 3;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let result = match args[..] {
+        ["plan-curve"] => curve::run().map(|()| ExitCode::SUCCESS),
+        ["plan-instructions"] => instructions::run(),
+        ["cli", tiphys] => cli::run(Path::new(tiphys), Path::new(cli::REFERENCE)),
+        ["cli", tiphys, platform] => cli::run(Path::new(tiphys), Path::new(platform)),
+        ["generate", apps] => generate(apps),
+        ["plan-once", file] => plan::once(Path::new(file)).map(|()| ExitCode::SUCCESS),
+        _ => Err(USAGE.into()),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("{error}");
+        ExitCode::from(2)
+    })
+}
+
+fn generate(apps: &str) -> Result<ExitCode, Box<dyn Error>> {
+    print!("{}", generate::platform(apps.parse()?));
+    Ok(ExitCode::SUCCESS)
+}

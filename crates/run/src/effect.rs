@@ -1,0 +1,110 @@
+//! What a run wants done, and what comes back.
+
+use std::sync::Arc;
+
+use tiphys_model::{AppIx, OperationId};
+
+use crate::event::Signal;
+use crate::observation::{Observation, Revisions};
+
+/// What an engine has to do. All but [`Effect::Terminate`] are answered by an [`Answer`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    Sync {
+        app: AppIx,
+        operation: OperationId,
+        revisions: Revisions,
+    },
+    /// A normal refresh, answered when it has completed.
+    Refresh {
+        app: AppIx,
+    },
+    /// One look, in case the watch missed something.
+    Read {
+        app: AppIx,
+    },
+    Terminate {
+        app: AppIx,
+    },
+    /// Take the app off the hold's list and refresh it.
+    HandOff {
+        app: AppIx,
+    },
+    Delete {
+        app: AppIx,
+    },
+}
+
+impl Effect {
+    #[must_use]
+    pub fn app(&self) -> AppIx {
+        match self {
+            Effect::Sync { app, .. }
+            | Effect::Refresh { app }
+            | Effect::Read { app }
+            | Effect::Terminate { app }
+            | Effect::HandOff { app }
+            | Effect::Delete { app } => *app,
+        }
+    }
+}
+
+/// What comes back for an effect. An answer may come late, twice or never.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// The request was taken; the Application had this version afterwards.
+    SyncAccepted {
+        operation: OperationId,
+        version: u64,
+    },
+    /// Another operation is under way.
+    SyncConflict {
+        operation: OperationId,
+    },
+    /// No, and asking again will not help.
+    SyncRefused {
+        operation: OperationId,
+        message: Arc<str>,
+    },
+    /// Nobody knows whether it arrived.
+    SyncUnanswered {
+        operation: OperationId,
+        message: Arc<str>,
+    },
+    /// What was seen has been told before.
+    Looked,
+    Refreshed,
+    RefreshFailed,
+    HandedOff,
+    HandOffFailed,
+    DeleteAccepted,
+    DeleteRefused {
+        message: Arc<str>,
+    },
+    DeleteUnanswered,
+}
+
+/// What a driver is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// Every Application has been looked at once; those that do not exist are `None`.
+    Listed {
+        seen: Vec<Option<Observation>>,
+        held: bool,
+    },
+    /// A look at one of them; `None`: it is gone since that version.
+    Observed {
+        app: AppIx,
+        version: u64,
+        seen: Option<Observation>,
+    },
+    Answered {
+        app: AppIx,
+        answer: Answer,
+    },
+    /// Time has passed.
+    Tick,
+    Interrupted(Signal),
+    /// Another run holds the platform now.
+    LeaseLost,
+}

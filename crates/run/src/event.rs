@@ -1,0 +1,254 @@
+//! What happens in a run. The state of a run is the fold of its events, and nothing else.
+
+use std::sync::Arc;
+
+use tiphys_model::{AppIx, Exit, Health, OperationId};
+
+use crate::cause::Cause;
+use crate::gate::Suspicion;
+use crate::observation::{Observation, Revisions};
+use crate::time::Time;
+
+/// One change of a run's state. Each kind says what its consumers may rely on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// Every Application has been looked at once; steps may start from here on.
+    Begun,
+    /// Automated sync is denied for the platform's apps.
+    Held,
+    Waiting {
+        app: AppIx,
+        on: WaitingOn,
+    },
+    RefreshAsked {
+        app: AppIx,
+    },
+    /// What is known is too old to decide anything; a refresh follows as soon as one is due.
+    RefreshWanted {
+        app: AppIx,
+    },
+    Refreshed {
+        app: AppIx,
+    },
+    /// Something that the run cannot change keeps the step from syncing.
+    HeldUp {
+        app: AppIx,
+        why: HeldUp,
+    },
+    /// A new attempt; from the first one on the step counts as started.
+    Syncing {
+        app: AppIx,
+        attempt: Attempt,
+    },
+    /// Argo CD took the sync request: what it shows after this version is its answer.
+    Accepted {
+        app: AppIx,
+        version: u64,
+    },
+    /// Whether the sync request arrived is unknown; it is sent again unless it turns up.
+    Unanswered {
+        app: AppIx,
+        message: Arc<str>,
+    },
+    /// The look that was asked for because of it has come back.
+    LookReturned {
+        app: AppIx,
+    },
+    Resent {
+        app: AppIx,
+    },
+    /// The operation succeeded; from here on the gate is awaited.
+    Converging {
+        app: AppIx,
+    },
+    RevisionMoved {
+        app: AppIx,
+        from: Revisions,
+        to: Revisions,
+    },
+    /// The attempt failed; the next one begins at `until`.
+    Retrying {
+        app: AppIx,
+        cause: Cause,
+        until: Time,
+    },
+    Suspected {
+        app: AppIx,
+        suspicion: Suspicion,
+    },
+    Cleared {
+        app: AppIx,
+    },
+    Done {
+        app: AppIx,
+        how: How,
+    },
+    /// It was Done and is not as it was: unhealthy, or, in a teardown, there again.
+    Ailing {
+        app: AppIx,
+        health: Option<Health>,
+    },
+    Recovered {
+        app: AppIx,
+    },
+    Failed {
+        app: AppIx,
+        state: FailState,
+        cause: Cause,
+        evidence: Evidence,
+    },
+    Skipped {
+        app: AppIx,
+        because: Because,
+    },
+    Removing {
+        app: AppIx,
+    },
+    Removed {
+        app: AppIx,
+    },
+    HandOffAsked {
+        app: AppIx,
+    },
+    /// The app is Argo CD's again.
+    HandedOff {
+        app: AppIx,
+    },
+    /// A look was asked for, in case the watch has gone silent.
+    Looked {
+        app: AppIx,
+    },
+    Interrupted {
+        signal: Signal,
+    },
+    /// Nothing follows.
+    Finished {
+        verdict: Verdict,
+    },
+}
+
+/// What a step waits for before it may start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitingOn {
+    /// Its dependencies (in a teardown: its dependants), as from the beginning.
+    Prerequisites,
+    /// One that was Done and turned unhealthy.
+    Unhealthy(AppIx),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HeldUp {
+    /// Somebody else's operation.
+    Operation { by: Arc<str> },
+    /// Argo CD has not compared it with its current spec.
+    NotCompared,
+}
+
+/// An attempt to sync.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    pub operation: OperationId,
+    pub revisions: Revisions,
+    /// Found under way at this version instead of being sent.
+    pub adopted: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    Applied,
+    AlreadyCurrent,
+}
+
+/// How a step failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailState {
+    /// It was asked and said no.
+    Failed,
+    /// It could not be asked.
+    Errored,
+    TimedOut,
+}
+
+/// Why a step was not attempted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Because {
+    /// That one failed or was skipped.
+    App(AppIx),
+    /// That one was Done, turned unhealthy and stayed so.
+    Unhealthy(AppIx),
+    /// That one lies outside the scope and is not Healthy.
+    Outside(AppIx),
+    /// The run's deadline passed.
+    Deadline,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    Interrupt,
+    Terminate,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Succeeded,
+    Failed,
+    Deadline,
+    Interrupted(Signal),
+    /// Another run holds the platform.
+    LeaseLost,
+}
+
+impl Verdict {
+    #[must_use]
+    pub fn exit(self) -> Exit {
+        match self {
+            Verdict::Succeeded => Exit::Done,
+            Verdict::Failed => Exit::Failed,
+            Verdict::Deadline => Exit::Deadline,
+            Verdict::Interrupted(Signal::Interrupt) => Exit::Interrupted,
+            Verdict::Interrupted(Signal::Terminate) => Exit::Terminated,
+            Verdict::LeaseLost => Exit::Held,
+        }
+    }
+
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Succeeded => "succeeded",
+            Verdict::Failed => "failed",
+            Verdict::Deadline => "deadline",
+            Verdict::Interrupted(_) => "interrupted",
+            Verdict::LeaseLost => "lease-lost",
+        }
+    }
+}
+
+/// What was seen when a step failed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Evidence {
+    pub health: Option<Health>,
+    pub message: Option<Arc<str>>,
+    /// Resources that are not as the source says, with their fields.
+    pub drifted: Vec<String>,
+}
+
+impl Evidence {
+    #[must_use]
+    pub fn from_observation(seen: &Observation) -> Self {
+        let operation_message =
+            || seen.last.as_ref().map(|last| last.message.clone()).filter(|m| !m.is_empty());
+        let drifted = |d: &crate::observation::Drifted| {
+            if d.fields.is_empty() {
+                d.resource.to_string()
+            } else {
+                format!("{}: {}", d.resource, d.fields.join(", "))
+            }
+        };
+        Evidence {
+            health: Some(seen.health),
+            message: seen.health_message.clone().or_else(operation_message),
+            drifted: seen.drifted.iter().map(drifted).collect(),
+        }
+    }
+}

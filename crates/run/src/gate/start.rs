@@ -1,0 +1,88 @@
+//! Whether a step has to sync at all.
+
+use std::sync::Arc;
+
+use tiphys_model::operation::PlanTag;
+use tiphys_model::{AppName, OperationId};
+
+use super::{Missing, Suspicion, comparison_trouble, hopeless, missing};
+use crate::cause::Cause;
+use crate::observation::{Observation, OperationPhase, Revisions};
+use crate::planted;
+
+/// How a step begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Start {
+    /// Nothing to do.
+    AlreadyCurrent,
+    Sync {
+        revisions: Revisions,
+    },
+    /// An operation of this plan is under way, or has been applied and health is awaited: an
+    /// earlier run of the same plan sent it. It is taken over, never repeated.
+    Adopt {
+        operation: OperationId,
+        revisions: Revisions,
+        ended: bool,
+    },
+    /// Somebody else's operation is under way.
+    Foreign {
+        by: Arc<str>,
+    },
+    /// Nothing can be decided before another refresh.
+    NotYet,
+    /// A failure if it stays so.
+    Suspect(Suspicion),
+    Failed(Cause),
+}
+
+/// Decides how a step begins, from a look that was taken after a refresh of this run.
+#[must_use]
+pub fn start(seen: &Observation, plan: PlanTag, app: &AppName, tolerated: &[String]) -> Start {
+    if let Some(cause) = hopeless(seen) {
+        return Start::Failed(cause);
+    }
+    let of_this_plan = |id: &Option<OperationId>| {
+        id.clone().filter(|id| id.plan == plan && id.app == *app && !planted!(NeverAdopt))
+    };
+    if let Some(operation) = &seen.operation {
+        return match of_this_plan(&operation.id) {
+            Some(operation) => {
+                Start::Adopt { operation, revisions: seen.revisions.clone(), ended: false }
+            }
+            None if planted!(IgnoreForeignOperation) => {
+                Start::Sync { revisions: seen.revisions.clone() }
+            }
+            None => Start::Foreign { by: operation.by.clone() },
+        };
+    }
+    if let Some(suspicion) = comparison_trouble(seen) {
+        return Start::Suspect(suspicion);
+    }
+    let missing = missing(seen, tolerated);
+    let succeeded =
+        |last: &&crate::observation::LastOperation| last.phase == OperationPhase::Succeeded;
+    match missing {
+        Some(Missing::Comparison) => Start::NotYet,
+        None if seen.last.as_ref().is_none_or(|last| succeeded(&last)) => Start::AlreadyCurrent,
+        None | Some(Missing::OutOfSync) => Start::Sync { revisions: seen.revisions.clone() },
+        Some(
+            Missing::Assessment
+            | Missing::Health(_)
+            | Missing::Generation { .. }
+            | Missing::Criterion { .. },
+        ) => {
+            let ours = seen
+                .last
+                .as_ref()
+                .filter(succeeded)
+                .filter(|last| last.revisions == seen.revisions);
+            match ours.and_then(|last| of_this_plan(&last.operation.id)) {
+                Some(operation) => {
+                    Start::Adopt { operation, revisions: seen.revisions.clone(), ended: true }
+                }
+                None => Start::Sync { revisions: seen.revisions.clone() },
+            }
+        }
+    }
+}

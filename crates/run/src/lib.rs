@@ -1,0 +1,27 @@
+//! The run: gate, machine, driver, and the view that everything reads.
+//!
+//! Nothing here knows Kubernetes, a clock or a network. An engine shows the driver what it
+//! sees, does what the driver asks for, and says what came of it.
+
+mod cause;
+mod driver;
+mod effect;
+mod event;
+pub mod gate;
+mod machine;
+mod observation;
+pub mod planted;
+mod time;
+
+pub use cause::Cause;
+pub use driver::{Driver, Output};
+pub use effect::{Answer, Effect, Input};
+pub use event::{
+    Attempt, Because, Event, Evidence, FailState, HeldUp, How, Signal, Verdict, WaitingOn,
+};
+pub use machine::{Action, Illegal, Machine, Phase, Step};
+pub use observation::{
+    Condition, ConditionKind, Deleting, Drifted, LastOperation, Observation, Operation,
+    OperationPhase, Revisions,
+};
+pub use time::{Stamp, Time};

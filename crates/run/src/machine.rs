@@ -1,0 +1,269 @@
+//! The run machine: what a run has come to, and what it does next.
+//!
+//! ```text
+//!            ┌──────────── decide ────────────┐
+//!   trigger ─┤ pure: state + newest looks     ├─▶ events ──▶ apply ──▶ state
+//!            └────────────────────────────────┘      └─────▶ effects
+//! ```
+//!
+//! [`Machine::apply`] is the only mutator, and refuses what must not happen. `decide` only
+//! proposes. There is no clock here, no IO and no randomness: time comes in as an argument.
+
+mod apply;
+mod decide;
+mod finish;
+mod look;
+mod remove;
+mod start;
+mod step;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tiphys_model::operation::PlanTag;
+use tiphys_model::{AppIx, OperationId, Plan, Role};
+use tiphys_plan::StartQueue;
+
+use crate::cause::Cause;
+use crate::effect::Effect;
+use crate::event::{Event, Signal, Verdict};
+use crate::planted;
+use crate::time::Time;
+
+pub use apply::Illegal;
+pub(crate) use decide::Trigger;
+pub use step::{Phase, Step};
+
+/// What a run is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    Deploy,
+    Teardown,
+}
+
+/// Between two refreshes of the same app.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(5);
+/// How long trouble must last unbroken to be a failure.
+const TROUBLE: Duration = Duration::from_secs(60);
+/// Refreshes that must have found the same trouble when it is about comparing.
+const TROUBLE_REFRESHES: u32 = 2;
+/// How long an answer may take before the question is asked again, and how long an app that is
+/// waited for may show nothing new before it is looked at.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Before a sync request whose fate is unknown is sent again: long enough to look first.
+const RESEND: Duration = Duration::from_secs(5);
+
+/// The state of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Machine {
+    plan: Arc<Plan>,
+    action: Action,
+    tag: PlanTag,
+    /// Which holder of the platform's Lease this run is.
+    epoch: u64,
+    steps: Vec<Step>,
+    queue: StartQueue,
+    timers: BTreeSet<(Time, AppIx)>,
+    run: Run,
+}
+
+/// What concerns the run as a whole. The counts are those of `steps`, kept so that no event
+/// costs more on a larger platform.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Run {
+    begun: bool,
+    /// Steps that are not over.
+    unfinished: usize,
+    /// Apps outside the scope that have not been found Healthy.
+    unverified: usize,
+    /// Steps that failed or were skipped.
+    lost: usize,
+    /// Steps that were Done and are not as they were.
+    ailing: usize,
+    /// Operations in flight.
+    syncing: usize,
+    /// Hand-offs that were asked for and not answered.
+    handing_off: usize,
+    interrupted: Option<Signal>,
+    finished: Option<Verdict>,
+}
+
+impl Machine {
+    #[must_use]
+    pub fn new(plan: Arc<Plan>, action: Action, epoch: u64) -> Self {
+        let prerequisites = |app| match action {
+            Action::Deploy => plan.graph.dependencies(app).len(),
+            Action::Teardown => plan.graph.dependants(app).len(),
+        };
+        let steps: Vec<Step> = plan.graph.apps().map(|app| Step::new(prerequisites(app))).collect();
+        let unverified = match action {
+            Action::Deploy => plan.apps.iter().filter(|app| app.role == Role::Verify).count(),
+            Action::Teardown => 0,
+        };
+        Machine {
+            tag: PlanTag::of(&plan.digest),
+            action,
+            epoch,
+            queue: StartQueue::new(&plan.policies),
+            timers: BTreeSet::new(),
+            run: Run {
+                begun: false,
+                unfinished: steps.len(),
+                unverified,
+                lost: 0,
+                ailing: 0,
+                syncing: 0,
+                handing_off: 0,
+                interrupted: None,
+                finished: None,
+            },
+            steps,
+            plan,
+        }
+    }
+
+    #[must_use]
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    #[must_use]
+    pub fn action(&self) -> Action {
+        self.action
+    }
+
+    #[must_use]
+    pub fn step(&self, app: AppIx) -> &Step {
+        &self.steps[app.position()]
+    }
+
+    #[must_use]
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.run.finished
+    }
+
+    /// When something is to be decided even if nothing happens.
+    #[must_use]
+    pub fn wake_at(&self) -> Option<Time> {
+        if self.run.finished.is_some() || !self.run.begun {
+            return None;
+        }
+        let timer = self.timers.first().map(|(time, _)| *time);
+        Some(timer.map_or(self.deadline(), |timer| timer.min(self.deadline())))
+    }
+
+    /// What the passing of time makes necessary.
+    pub(crate) fn due(&self, now: Time) -> impl Iterator<Item = Trigger> {
+        let deadline = (self.run.begun && now >= self.deadline()).then_some(Trigger::Deadline);
+        let due = self.timers.iter().take_while(move |(time, _)| *time <= now);
+        let looks: Vec<Trigger> = due.map(|(_, app)| Trigger::Look(*app)).collect();
+        deadline.into_iter().chain(looks)
+    }
+
+    fn deadline(&self) -> Time {
+        Time::START + self.plan.policies.timeout
+    }
+
+    /// What must be in flight now: asked for, and not answered. An engine that has lost its
+    /// connections asks for exactly this again.
+    #[must_use]
+    pub fn outstanding(&self) -> Vec<Effect> {
+        if self.run.finished.is_some() {
+            return Vec::new();
+        }
+        let effects = self.plan.graph.apps().flat_map(|app| {
+            let step = self.step(app);
+            let request = match &step.phase {
+                Phase::Syncing(syncing) if syncing.accepted.is_none() => Some(Effect::Sync {
+                    app,
+                    operation: syncing.operation.clone(),
+                    revisions: syncing.revisions.clone(),
+                }),
+                Phase::Removing { .. } => Some(Effect::Delete { app }),
+                _ => None,
+            };
+            let refresh = step.refresh.in_flight.map(|_| Effect::Refresh { app });
+            let hand_off = step.handing_off_since.map(|_| Effect::HandOff { app });
+            [request, refresh, hand_off]
+        });
+        effects.flatten().collect()
+    }
+
+    /// What an event that was just applied asks for.
+    pub(crate) fn effect_of(&self, event: &Event) -> Option<Effect> {
+        match event {
+            Event::RefreshAsked { app } => Some(Effect::Refresh { app: *app }),
+            Event::Syncing { attempt, .. } if attempt.adopted.is_some() => None,
+            Event::Syncing { app, .. } | Event::Resent { app } => match &self.step(*app).phase {
+                Phase::Syncing(syncing) => Some(Effect::Sync {
+                    app: *app,
+                    operation: syncing.operation.clone(),
+                    revisions: syncing.revisions.clone(),
+                }),
+                _ => None,
+            },
+            Event::Unanswered { app, .. } | Event::Looked { app } => {
+                Some(Effect::Read { app: *app })
+            }
+            Event::HandOffAsked { app } => Some(Effect::HandOff { app: *app }),
+            Event::Removing { app } => Some(Effect::Delete { app: *app }),
+            Event::Failed { app, cause: Cause::SyncTimeout, .. } => {
+                Some(Effect::Terminate { app: *app })
+            }
+            _ => None,
+        }
+    }
+
+    /// What must be satisfied before the step may start.
+    fn prerequisites(&self, app: AppIx) -> &[AppIx] {
+        match self.action {
+            Action::Deploy => self.plan.graph.dependencies(app),
+            Action::Teardown if planted!(RemoveInDeployOrder) => self.plan.graph.dependencies(app),
+            Action::Teardown => self.plan.graph.dependants(app),
+        }
+    }
+
+    /// What waits for the step.
+    fn followers(&self, app: AppIx) -> &[AppIx] {
+        match self.action {
+            Action::Deploy => self.plan.graph.dependants(app),
+            Action::Teardown if planted!(RemoveInDeployOrder) => self.plan.graph.dependants(app),
+            Action::Teardown => self.plan.graph.dependencies(app),
+        }
+    }
+
+    fn role(&self, app: AppIx) -> Role {
+        match self.action {
+            Action::Deploy => self.plan.app(app).role,
+            Action::Teardown => Role::Deploy,
+        }
+    }
+
+    /// Of what is ready, the smallest starts first. A teardown walks the plan backwards.
+    fn priority(&self, app: AppIx) -> u32 {
+        match self.action {
+            Action::Deploy => self.plan.app(app).priority,
+            Action::Teardown => {
+                u32::try_from(self.plan.apps.len() - app.position()).unwrap_or(u32::MAX)
+            }
+        }
+    }
+
+    fn group(&self, app: AppIx) -> Option<usize> {
+        self.plan.app(app).app.group
+    }
+
+    fn operation_id(&self, app: AppIx, attempt: u32) -> OperationId {
+        let name = self.plan.app(app).app.name.clone();
+        OperationId { plan: self.tag, app: name, epoch: self.epoch, attempt }
+    }
+
+    fn sync_timeout(&self, app: AppIx) -> Duration {
+        self.plan.app(app).app.timeouts.sync
+    }
+
+    fn health_timeout(&self, app: AppIx) -> Duration {
+        self.plan.app(app).app.timeouts.health
+    }
+}

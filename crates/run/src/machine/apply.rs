@@ -1,0 +1,539 @@
+//! The only mutator: one event, one change, or a refusal.
+
+use tiphys_model::{AppIx, Role};
+
+use super::step::{Asked, Converging, Phase, Syncing, Trouble, Unanswered};
+use super::{Action, Machine, PATIENCE, REFRESH_INTERVAL, TROUBLE};
+use crate::event::{Attempt, Because, Event, FailState, How};
+use crate::gate::Suspicion;
+use crate::planted;
+use crate::time::Time;
+
+/// An event that must not happen in the state it was proposed for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{event:?} is not possible now: {why}")]
+pub struct Illegal {
+    pub event: Box<Event>,
+    pub why: &'static str,
+}
+
+type Applied = Result<(), &'static str>;
+
+impl Machine {
+    /// Changes the state by one event.
+    pub fn apply(&mut self, at: Time, event: &Event) -> Result<(), Illegal> {
+        let illegal = |why| Illegal { event: Box::new(event.clone()), why };
+        if self.run.finished.is_some() && !planted!(AcceptEventsAfterTheEnd) {
+            return Err(illegal("the run is over"));
+        }
+        self.change(at, event).map_err(illegal)?;
+        match event {
+            // What retries or waits now does so for good.
+            Event::Interrupted { .. } => self.plan.graph.apps().for_each(|app| self.set_timer(app)),
+            Event::Skipped { app, .. } | Event::Failed { app, .. } => self.set_timers_around(*app),
+            _ => {}
+        }
+        if let Some(app) = app_of(event) {
+            self.requeue(app);
+            self.set_timer(app);
+        }
+        Ok(())
+    }
+
+    /// What ails has a timer only while something waits for it.
+    fn set_timers_around(&mut self, app: AppIx) {
+        for position in 0..self.prerequisites(app).len() {
+            let prerequisite = self.prerequisites(app)[position];
+            if self.step(prerequisite).ailing_since().is_some() {
+                self.set_timer(prerequisite);
+            }
+        }
+    }
+
+    fn change(&mut self, at: Time, event: &Event) -> Applied {
+        match event {
+            Event::Begun => self.begin(),
+            Event::Held => Ok(()),
+            Event::Waiting { app, .. } => require(self.is_waiting(*app), "it is not waiting"),
+            Event::RefreshAsked { app } => self.refresh_asked(at, *app),
+            Event::RefreshWanted { app } => {
+                let refresh = &mut self.steps[app.position()].refresh;
+                refresh.fresh = false;
+                refresh.wanted = true;
+                refresh.in_flight = None;
+                Ok(())
+            }
+            Event::Refreshed { app } => self.refreshed(*app),
+            Event::HeldUp { app, why } => {
+                self.steps[app.position()].held_up.get_or_insert((at, why.clone()));
+                Ok(())
+            }
+            Event::Syncing { app, attempt } => self.sync(at, *app, attempt),
+            Event::Accepted { app, version } => {
+                let syncing = self.syncing_mut(*app)?;
+                syncing.accepted = Some(*version);
+                syncing.unanswered = None;
+                Ok(())
+            }
+            Event::Unanswered { app, message } => {
+                let syncing = self.syncing_mut(*app)?;
+                require(syncing.accepted.is_none(), "it has been accepted")?;
+                let (message, resend_at) = (message.clone(), at + super::RESEND);
+                syncing.unanswered = Some(Unanswered { message, resend_at, looked: false });
+                self.steps[app.position()].looked = at;
+                Ok(())
+            }
+            Event::LookReturned { app } => {
+                let unanswered = self.syncing_mut(*app)?.unanswered.as_mut();
+                unanswered.ok_or("nothing is unanswered")?.looked = true;
+                Ok(())
+            }
+            Event::Resent { app } => {
+                let syncing = self.syncing_mut(*app)?;
+                require(syncing.accepted.is_none(), "it has been accepted")?;
+                syncing.unanswered = None;
+                Ok(())
+            }
+            Event::Converging { app } => self.converge(at, *app),
+            Event::RevisionMoved { app, .. } => {
+                require(self.step(*app).is_in_progress(), "it is not in progress")
+            }
+            Event::Retrying { app, until, .. } => self.retry(*app, *until),
+            Event::Suspected { app, suspicion } => {
+                let trouble = Trouble { suspicion: suspicion.clone(), since: at, refreshes: 0 };
+                self.steps[app.position()].trouble = Some(trouble);
+                Ok(())
+            }
+            Event::Cleared { app } => {
+                self.steps[app.position()].trouble = None;
+                Ok(())
+            }
+            Event::Done { app, how } => self.done(*app, *how),
+            Event::Ailing { app, .. } => self.set_ailing(*app, Some(at)),
+            Event::Recovered { app } => self.set_ailing(*app, None),
+            Event::Failed { app, state, .. } => self.fail(*app, *state),
+            Event::Skipped { app, because } => self.skip(*app, *because),
+            Event::Removing { app } => self.remove(at, *app),
+            Event::Removed { app } => self.removed(*app),
+            Event::HandOffAsked { app } => self.hand_off(*app, Some(at)),
+            Event::HandedOff { app } => self.hand_off(*app, None),
+            Event::Looked { app } => {
+                self.steps[app.position()].looked = at;
+                Ok(())
+            }
+            Event::Interrupted { signal } => {
+                self.run.interrupted = Some(*signal);
+                Ok(())
+            }
+            Event::Finished { verdict } => {
+                self.run.finished = Some(*verdict);
+                Ok(())
+            }
+        }
+    }
+
+    fn begin(&mut self) -> Applied {
+        require(!self.run.begun, "it has begun")?;
+        self.run.begun = true;
+        for app in self.plan.graph.apps() {
+            self.requeue(app);
+        }
+        Ok(())
+    }
+
+    fn refresh_asked(&mut self, at: Time, app: AppIx) -> Applied {
+        let step = &mut self.steps[app.position()];
+        let in_flight = step.refresh.in_flight.is_some_and(|asked| at.since(asked.at) < PATIENCE);
+        require(!in_flight, "a refresh is in flight")?;
+        let soon = step.refresh.last_asked.is_some_and(|last| at.since(last) < REFRESH_INTERVAL);
+        require(!soon, "a refresh was asked for less than five seconds ago")?;
+        let while_converging = matches!(step.phase, Phase::Converging(_));
+        step.refresh.in_flight = Some(Asked { at, while_converging });
+        step.refresh.last_asked = Some(at);
+        step.refresh.wanted = false;
+        Ok(())
+    }
+
+    fn refreshed(&mut self, app: AppIx) -> Applied {
+        let step = &mut self.steps[app.position()];
+        let asked = step.refresh.in_flight.take().ok_or("no refresh was asked for")?;
+        step.refresh.fresh = true;
+        if let Some(trouble) = &mut step.trouble {
+            trouble.refreshes += 1;
+        }
+        if let Phase::Converging(converging) = &mut step.phase {
+            converging.refreshed |= asked.while_converging;
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self, at: Time, app: AppIx, attempt: &Attempt) -> Applied {
+        require(self.action == Action::Deploy, "this run removes")?;
+        let number = match &self.step(app).phase {
+            Phase::Waiting => {
+                self.may_start(app)?;
+                1
+            }
+            Phase::Retrying { failed_attempts, until } => {
+                require(*until <= at, "its time has not come")?;
+                failed_attempts + 1
+            }
+            _ => return Err("it neither waits nor retries"),
+        };
+        let syncing = Syncing {
+            attempt: if planted!(ForgetAttempts) { 1 } else { number },
+            since: at,
+            operation: attempt.operation.clone(),
+            revisions: attempt.revisions.clone(),
+            accepted: attempt.adopted,
+            unanswered: None,
+        };
+        self.enter(app, Phase::Syncing(syncing));
+        let step = &mut self.steps[app.position()];
+        step.started.get_or_insert(at);
+        step.held_up = None;
+        step.looked = at;
+        Ok(())
+    }
+
+    fn converge(&mut self, at: Time, app: AppIx) -> Applied {
+        let Phase::Syncing(syncing) = &self.step(app).phase else { return Err("it does not sync") };
+        let converging = Converging {
+            attempt: syncing.attempt,
+            since: at,
+            operation: syncing.operation.clone(),
+            revisions: syncing.revisions.clone(),
+            refreshed: false,
+        };
+        self.enter(app, Phase::Converging(converging));
+        Ok(())
+    }
+
+    fn retry(&mut self, app: AppIx, until: Time) -> Applied {
+        let failed_attempts = match &self.step(app).phase {
+            Phase::Syncing(syncing) => syncing.attempt,
+            Phase::Converging(converging) => converging.attempt,
+            // Somebody else's operation is in the way: the attempt has not been made.
+            Phase::Retrying { failed_attempts, .. } => *failed_attempts,
+            _ => return Err("there is no attempt that could have failed"),
+        };
+        self.enter(app, Phase::Retrying { failed_attempts, until });
+        Ok(())
+    }
+
+    fn done(&mut self, app: AppIx, how: How) -> Applied {
+        match (&self.step(app).phase, how) {
+            (Phase::Converging(_), How::Applied) => {}
+            (Phase::Waiting, How::AlreadyCurrent) if self.role(app) == Role::Verify => {
+                require(self.run.begun, "the run has not begun")?;
+                self.run.unverified -= 1;
+            }
+            (Phase::Waiting, How::AlreadyCurrent) => self.may_start(app)?,
+            (Phase::Done { .. }, _) if planted!(DoneTwice) => return Ok(()),
+            _ => return Err("it cannot be done from where it is"),
+        }
+        self.enter(app, Phase::Done { how, ailing_since: None });
+        Ok(())
+    }
+
+    fn set_ailing(&mut self, app: AppIx, since: Option<Time>) -> Applied {
+        let before = self.step(app).ailing_since();
+        require(before.is_some() != since.is_some(), "it is so already")?;
+        let phase = match self.step(app).phase {
+            Phase::Done { how, .. } => Phase::Done { how, ailing_since: since },
+            Phase::Removed { .. } => Phase::Removed { ailing_since: since },
+            _ => return Err("it was not done"),
+        };
+        self.enter(app, phase);
+        Ok(())
+    }
+
+    fn fail(&mut self, app: AppIx, state: FailState) -> Applied {
+        require(!self.step(app).is_over(), "it is over")?;
+        self.enter(app, Phase::Failed(state));
+        Ok(())
+    }
+
+    fn skip(&mut self, app: AppIx, because: Because) -> Applied {
+        require(self.is_waiting(app) || planted!(SkipWhatHasStarted), "it has started")?;
+        self.enter(app, Phase::Skipped(because));
+        Ok(())
+    }
+
+    fn remove(&mut self, at: Time, app: AppIx) -> Applied {
+        require(self.action == Action::Teardown, "this run deploys")?;
+        match self.step(app).phase {
+            Phase::Waiting => self.may_start(app)?,
+            // Sent again: whether the first request arrived is unknown.
+            Phase::Removing { .. } => {
+                self.steps[app.position()].looked = at;
+                return Ok(());
+            }
+            _ => return Err("it does not wait"),
+        }
+        self.enter(app, Phase::Removing { since: at });
+        let step = &mut self.steps[app.position()];
+        step.started.get_or_insert(at);
+        step.looked = at;
+        Ok(())
+    }
+
+    fn removed(&mut self, app: AppIx) -> Applied {
+        match self.step(app).phase {
+            Phase::Waiting => self.may_start(app)?,
+            Phase::Removing { .. } => {}
+            _ => return Err("it was not being removed"),
+        }
+        self.enter(app, Phase::Removed { ailing_since: None });
+        Ok(())
+    }
+
+    fn hand_off(&mut self, app: AppIx, since: Option<Time>) -> Applied {
+        let step = &mut self.steps[app.position()];
+        require(matches!(step.phase, Phase::Done { .. }), "it is not done")?;
+        let before = std::mem::replace(&mut step.handing_off_since, since);
+        match (before, since) {
+            (None, Some(_)) => self.run.handing_off += 1,
+            (Some(_), None) => self.run.handing_off -= 1,
+            // Asked again, because the first question got no answer.
+            (Some(_), Some(_)) => {}
+            (None, None) => return Err("nobody asked for it"),
+        }
+        Ok(())
+    }
+
+    /// INV-1 and INV-5: nothing starts before what it waits for is satisfied, now.
+    fn may_start(&self, app: AppIx) -> Applied {
+        require(self.run.begun, "the run has not begun")?;
+        require(self.run.interrupted.is_none(), "the run was interrupted")?;
+        require(self.run.unverified == 0, "apps outside the scope have not been verified")?;
+        let unsatisfied =
+            self.prerequisites(app).iter().any(|other| !self.step(*other).is_satisfied());
+        let lax = planted!(IgnoreHealthOfDependencies)
+            || planted!(StartWhenFirstDependencyIsDone)
+            || planted!(ForgetDependenciesThatTurnedUnhealthy)
+            || planted!(RemoveAllAtOnce)
+            || planted!(RemoveWhileDependantIsGoing)
+            || planted!(FailedCountsAsDone);
+        require(!unsatisfied || lax, "what it waits for is not satisfied")?;
+        let room = self.queue.first() == Some(app) || planted!(IgnoreConcurrency);
+        require(room, "it is not its turn")
+    }
+
+    fn is_waiting(&self, app: AppIx) -> bool {
+        self.step(app).phase == Phase::Waiting
+    }
+
+    fn syncing_mut(&mut self, app: AppIx) -> Result<&mut Syncing, &'static str> {
+        match &mut self.steps[app.position()].phase {
+            Phase::Syncing(syncing) => Ok(syncing),
+            _ => Err("it does not sync"),
+        }
+    }
+
+    /// Moves a step to a phase and keeps every count true.
+    fn enter(&mut self, app: AppIx, phase: Phase) {
+        let group = self.group(app);
+        let (priority, queued) = (self.priority(app), self.step(app).queued);
+        let step = &mut self.steps[app.position()];
+        let before = Summary::of(step);
+        step.phase = phase;
+        step.trouble = None;
+        let after = Summary::of(step);
+        if queued && step.phase != Phase::Waiting {
+            step.queued = false;
+            self.queue.remove(app, priority, group);
+        }
+        match (before.in_progress, after.in_progress) {
+            (false, true) => self.queue.occupy(group),
+            (true, false) => self.queue.release(group),
+            _ => {}
+        }
+        let count = |counter: &mut usize, before: bool, after: bool| match (before, after) {
+            (false, true) => *counter += 1,
+            (true, false) => *counter -= 1,
+            _ => {}
+        };
+        count(&mut self.run.unfinished, !before.over, !after.over);
+        count(&mut self.run.lost, before.lost, after.lost);
+        count(&mut self.run.ailing, before.ailing, after.ailing);
+        count(&mut self.run.syncing, before.syncing, after.syncing);
+        if before.satisfied != after.satisfied {
+            self.tell_followers(app, after.satisfied);
+        }
+    }
+
+    fn tell_followers(&mut self, app: AppIx, satisfied: bool) {
+        for position in 0..self.followers(app).len() {
+            let follower = self.followers(app)[position];
+            let unmet = &mut self.steps[follower.position()].unmet;
+            if satisfied {
+                *unmet -= 1;
+            } else {
+                *unmet += 1;
+            }
+            self.requeue(follower);
+        }
+    }
+
+    /// Whether the step waits for nothing but room, and so stands in the queue.
+    pub(super) fn requeue(&mut self, app: AppIx) {
+        let step = self.step(app);
+        let decided = self.action == Action::Teardown || step.refresh.fresh;
+        let ready = self.run.begun
+            && step.phase == Phase::Waiting
+            && self.met(app)
+            && decided
+            && self.role(app) == Role::Deploy;
+        if ready == step.queued {
+            return;
+        }
+        let (priority, group) = (self.priority(app), self.group(app));
+        self.steps[app.position()].queued = ready;
+        if ready {
+            self.queue.insert(app, priority, group);
+        } else {
+            self.queue.remove(app, priority, group);
+        }
+    }
+
+    fn met(&self, app: AppIx) -> bool {
+        let step = self.step(app);
+        step.unmet == 0
+            || (planted!(StartWhenFirstDependencyIsDone)
+                && step.unmet < self.prerequisites(app).len())
+            || planted!(RemoveAllAtOnce)
+    }
+
+    fn set_timer(&mut self, app: AppIx) {
+        let next = self.next_timer(app);
+        let step = &mut self.steps[app.position()];
+        if step.timer == next {
+            return;
+        }
+        if let Some(old) = std::mem::replace(&mut step.timer, next) {
+            self.timers.remove(&(old, app));
+        }
+        self.timers.extend(next.map(|time| (time, app)));
+    }
+
+    /// When the step needs a decision even if nothing happens to it.
+    fn next_timer(&self, app: AppIx) -> Option<Time> {
+        let step = self.step(app);
+        let refresh = match &step.refresh {
+            refresh if refresh.wanted => {
+                Some(refresh.last_asked.map_or(Time::START, |last| last + REFRESH_INTERVAL))
+            }
+            refresh => refresh.in_flight.map(|asked| asked.at + PATIENCE),
+        };
+        let look = step.looked + PATIENCE;
+        // Trouble with comparing is judged when a refresh returns, not when time passes.
+        let degraded = |trouble: &&Trouble| matches!(trouble.suspicion, Suspicion::Degraded { .. });
+        let trouble = step.trouble.as_ref().filter(degraded).map(|trouble| trouble.since + TROUBLE);
+        let hand_off = step.handing_off_since.map(|since| since + PATIENCE);
+        match &step.phase {
+            Phase::Waiting => {
+                let held_up =
+                    step.held_up.as_ref().map(|(since, _)| *since + self.sync_timeout(app));
+                earliest([refresh, held_up])
+            }
+            Phase::Syncing(syncing) => {
+                let timeout = syncing.since + self.sync_timeout(app);
+                let resend = syncing.unanswered.as_ref().filter(|unanswered| unanswered.looked);
+                let resend = resend.map(|unanswered| unanswered.resend_at);
+                earliest([Some(timeout).filter(|_| !planted!(NoSyncTimeout)), resend, Some(look)])
+            }
+            Phase::Converging(converging) => {
+                let timeout = converging.since + self.health_timeout(app);
+                let timeout = Some(timeout).filter(|_| !planted!(NoHealthTimeout));
+                earliest([timeout, refresh, trouble, Some(look)])
+            }
+            Phase::Retrying { .. } if self.run.interrupted.is_some() => None,
+            Phase::Retrying { until, .. } => Some(*until),
+            Phase::Removing { since } => {
+                earliest([Some(*since + self.health_timeout(app)), Some(look)])
+            }
+            Phase::Done { ailing_since, .. } | Phase::Removed { ailing_since } => {
+                let ailing = ailing_since.map(|since| since + self.health_timeout(app));
+                let ailing = ailing.filter(|_| self.has_waiting_followers(app));
+                earliest([hand_off, ailing])
+            }
+            Phase::Failed(_) | Phase::Skipped(_) => None,
+        }
+    }
+
+    fn has_waiting_followers(&self, app: AppIx) -> bool {
+        self.followers(app).iter().any(|follower| self.is_waiting(*follower))
+    }
+}
+
+/// What the counts depend on.
+struct Summary {
+    over: bool,
+    in_progress: bool,
+    lost: bool,
+    ailing: bool,
+    syncing: bool,
+    satisfied: bool,
+}
+
+impl Summary {
+    fn of(step: &super::Step) -> Self {
+        let failed = matches!(step.phase, Phase::Failed(_));
+        Summary {
+            over: step.is_over(),
+            in_progress: step.is_in_progress(),
+            lost: failed || matches!(step.phase, Phase::Skipped(_)),
+            ailing: step.ailing_since().is_some(),
+            syncing: matches!(step.phase, Phase::Syncing(_)),
+            satisfied: step.is_satisfied()
+                || (failed && planted!(FailedCountsAsDone))
+                || (step.ailing_since().is_some()
+                    && planted!(ForgetDependenciesThatTurnedUnhealthy))
+                || (matches!(step.phase, Phase::Converging(_))
+                    && planted!(IgnoreHealthOfDependencies))
+                || (matches!(step.phase, Phase::Removing { .. })
+                    && planted!(RemoveWhileDependantIsGoing)),
+        }
+    }
+}
+
+fn require(condition: bool, otherwise: &'static str) -> Applied {
+    if condition { Ok(()) } else { Err(otherwise) }
+}
+
+fn earliest<const N: usize>(times: [Option<Time>; N]) -> Option<Time> {
+    times.into_iter().flatten().min()
+}
+
+/// The app whose step an event changes.
+pub(super) fn app_of(event: &Event) -> Option<AppIx> {
+    match event {
+        Event::Begun | Event::Held | Event::Interrupted { .. } | Event::Finished { .. } => None,
+        Event::Waiting { app, .. }
+        | Event::RefreshAsked { app }
+        | Event::RefreshWanted { app }
+        | Event::Refreshed { app }
+        | Event::HeldUp { app, .. }
+        | Event::Syncing { app, .. }
+        | Event::Accepted { app, .. }
+        | Event::Unanswered { app, .. }
+        | Event::Resent { app }
+        | Event::LookReturned { app }
+        | Event::Converging { app }
+        | Event::RevisionMoved { app, .. }
+        | Event::Retrying { app, .. }
+        | Event::Suspected { app, .. }
+        | Event::Cleared { app }
+        | Event::Done { app, .. }
+        | Event::Ailing { app, .. }
+        | Event::Recovered { app }
+        | Event::Failed { app, .. }
+        | Event::Skipped { app, .. }
+        | Event::Removing { app }
+        | Event::Removed { app }
+        | Event::HandOffAsked { app }
+        | Event::HandedOff { app }
+        | Event::Looked { app } => Some(*app),
+    }
+}

@@ -1,0 +1,194 @@
+//! What follows from what: triggers in, proposed events out. Nothing here changes anything.
+
+use tiphys_model::platform::Hold;
+use tiphys_model::{AppIx, OperationId, Role};
+
+use super::{Action, Machine, Phase};
+use crate::cause::Cause;
+use crate::effect::Answer;
+use crate::event::{Because, Event, Evidence, FailState, HeldUp, Signal, Verdict, WaitingOn};
+use crate::observation::Observation;
+use crate::planted;
+use crate::time::Time;
+
+/// The newest look at each app; `None`: it does not exist.
+pub(crate) type Seen = [Option<Observation>];
+
+/// What makes a decision necessary.
+#[derive(Debug)]
+pub(crate) enum Trigger {
+    Begin {
+        held: bool,
+    },
+    /// Something about the app is new, or its timer is due.
+    Look(AppIx),
+    Answer(AppIx, Answer),
+    /// An event was applied; it may have consequences for others.
+    Applied(Event),
+    /// The run's own deadline has passed.
+    Deadline,
+    Interrupt(Signal),
+    LeaseLost,
+}
+
+impl Machine {
+    /// Proposes what follows from a trigger.
+    pub(crate) fn decide(&self, now: Time, seen: &Seen, trigger: &Trigger) -> Vec<Event> {
+        if self.run.finished.is_some() {
+            return Vec::new();
+        }
+        match trigger {
+            Trigger::Begin { held } => self.begin_run(*held),
+            Trigger::Look(app) => self.look(now, seen[app.position()].as_ref(), *app),
+            Trigger::Answer(app, answer) => self.answer(*app, answer),
+            Trigger::Applied(event) => self.follow_up(now, seen, event),
+            Trigger::Deadline => self.run_out_of_time(),
+            Trigger::Interrupt(signal) => self.interrupt(*signal),
+            Trigger::LeaseLost => vec![Event::Finished { verdict: Verdict::LeaseLost }],
+        }
+    }
+
+    fn begin_run(&self, held: bool) -> Vec<Event> {
+        if self.run.begun {
+            return Vec::new();
+        }
+        let mut events = vec![Event::Begun];
+        events.extend(held.then_some(Event::Held));
+        for app in self.plan.graph.apps() {
+            if !self.prerequisites(app).is_empty() {
+                events.push(Event::Waiting { app, on: WaitingOn::Prerequisites });
+            }
+        }
+        // All at once: a step that becomes ready later need not wait for its refresh then.
+        if self.action == Action::Deploy {
+            events.extend(self.plan.graph.apps().map(|app| Event::RefreshAsked { app }));
+        }
+        events
+    }
+
+    fn look(&self, now: Time, seen: Option<&Observation>, app: AppIx) -> Vec<Event> {
+        match self.action {
+            Action::Deploy => self.look_at_deployment(now, seen, app),
+            Action::Teardown => self.look_at_removal(now, seen, app),
+        }
+    }
+
+    fn answer(&self, app: AppIx, answer: &Answer) -> Vec<Event> {
+        let step = self.step(app);
+        let ours = |operation: &OperationId| match &step.phase {
+            Phase::Syncing(syncing) => {
+                syncing.accepted.is_none() && syncing.operation == *operation
+            }
+            _ => false,
+        };
+        let failed =
+            |state, cause| vec![Event::Failed { app, state, cause, evidence: Evidence::default() }];
+        match answer {
+            Answer::SyncAccepted { operation, version } if ours(operation) => {
+                vec![Event::Accepted { app, version: *version }]
+            }
+            Answer::SyncConflict { operation } if ours(operation) => {
+                let by = "somebody else".into();
+                vec![
+                    Event::HeldUp { app, why: HeldUp::Operation { by } },
+                    Event::Unanswered { app, message: "another operation is under way".into() },
+                ]
+            }
+            Answer::SyncUnanswered { operation, message } if ours(operation) => {
+                vec![Event::Unanswered { app, message: message.clone() }]
+            }
+            Answer::SyncRefused { operation, message } if ours(operation) => {
+                failed(FailState::Errored, Cause::Refused { message: message.clone() })
+            }
+            Answer::Refreshed if step.refresh.in_flight.is_some() => vec![Event::Refreshed { app }],
+            Answer::RefreshFailed if step.refresh.in_flight.is_some() => {
+                vec![Event::RefreshWanted { app }]
+            }
+            Answer::HandedOff if step.handing_off_since.is_some() => vec![Event::HandedOff { app }],
+            Answer::DeleteRefused { message } if matches!(step.phase, Phase::Removing { .. }) => {
+                failed(FailState::Errored, Cause::Refused { message: message.clone() })
+            }
+            Answer::Looked => match &step.phase {
+                Phase::Syncing(syncing) if syncing.unanswered.is_some() => {
+                    vec![Event::LookReturned { app }]
+                }
+                _ => Vec::new(),
+            },
+            // Late or repeated, or what the watch or the end of the patience will tell.
+            _ => Vec::new(),
+        }
+    }
+
+    fn follow_up(&self, now: Time, seen: &Seen, event: &Event) -> Vec<Event> {
+        match event {
+            Event::Refreshed { app }
+            | Event::Converging { app }
+            | Event::Accepted { app, .. }
+            | Event::RefreshWanted { app } => self.look(now, seen[app.position()].as_ref(), *app),
+            Event::Done { app, .. } if self.hands_off(*app) => {
+                vec![Event::HandOffAsked { app: *app }]
+            }
+            Event::Failed { app, .. } if self.role(*app) == Role::Verify => {
+                let waiting = self.plan.graph.apps().filter(|app| self.waits(*app));
+                let because = Because::Outside(*app);
+                waiting.map(|app| Event::Skipped { app, because }).collect()
+            }
+            Event::Failed { .. } if planted!(FailedCountsAsDone) => Vec::new(),
+            Event::Failed { app, .. } => self.skip_followers(*app, Because::App(*app)),
+            Event::Skipped { app, .. } if !planted!(SkipOnlyDirectDependants) => {
+                self.skip_followers(*app, Because::App(*app))
+            }
+            Event::Ailing { app, .. } => {
+                let waiting = self.followers(*app).iter().filter(|f| self.waits(**f));
+                let on = WaitingOn::Unhealthy(*app);
+                waiting.map(|app| Event::Waiting { app: *app, on }).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    pub(super) fn skip_followers(&self, app: AppIx, because: Because) -> Vec<Event> {
+        let skipped = |follower: &&AppIx| {
+            self.waits(**follower)
+                || (planted!(SkipWhatHasStarted) && !self.step(**follower).is_over())
+        };
+        let followers = self.followers(app).iter().filter(skipped);
+        followers.map(|app| Event::Skipped { app: *app, because }).collect()
+    }
+
+    pub(super) fn waits(&self, app: AppIx) -> bool {
+        self.step(app).phase == Phase::Waiting
+    }
+
+    /// Whether a step that is Done goes back to Argo CD's own care.
+    fn hands_off(&self, app: AppIx) -> bool {
+        self.action == Action::Deploy
+            && self.role(app) == Role::Deploy
+            && self.plan.policies.hold == Hold::DuringRun
+    }
+
+    /// What takes a deadline to decide, and what a person does.
+    fn run_out_of_time(&self) -> Vec<Event> {
+        let mut events: Vec<Event> = Vec::new();
+        for app in self.plan.graph.apps() {
+            if self.step(app).is_in_progress() {
+                let (cause, evidence) = (Cause::Deadline, Evidence::default());
+                events.push(Event::Failed { app, state: FailState::TimedOut, cause, evidence });
+            } else if self.waits(app) {
+                events.push(Event::Skipped { app, because: Because::Deadline });
+            }
+        }
+        events.push(Event::Finished { verdict: Verdict::Deadline });
+        events
+    }
+
+    fn interrupt(&self, signal: Signal) -> Vec<Event> {
+        let event = Event::Interrupted { signal };
+        match (self.run.interrupted, signal) {
+            (None, Signal::Interrupt) => vec![event],
+            (Some(_), _) | (_, Signal::Terminate) => {
+                vec![event, Event::Finished { verdict: Verdict::Interrupted(signal) }]
+            }
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! What a look at an app means for its step, in a deployment.
+
+use std::time::Duration;
+
+use tiphys_model::{AppIx, Health, Role};
+
+use super::step::{Converging, Syncing};
+use super::{Machine, PATIENCE, Phase, REFRESH_INTERVAL, TROUBLE, TROUBLE_REFRESHES};
+use crate::cause::Cause;
+use crate::event::{Attempt, Event, Evidence, FailState, HeldUp, How};
+use crate::gate::{self, Applied, Expectation, OperationProgress, Suspicion};
+use crate::observation::Observation;
+use crate::planted;
+use crate::time::Time;
+
+impl Machine {
+    pub(super) fn look_at_deployment(
+        &self,
+        now: Time,
+        seen: Option<&Observation>,
+        app: AppIx,
+    ) -> Vec<Event> {
+        if !self.run.begun {
+            return Vec::new();
+        }
+        let mut events = match &self.step(app).phase {
+            Phase::Waiting => self.look_at_waiting(now, seen, app),
+            Phase::Syncing(syncing) => self.look_at_syncing(now, seen, app, syncing),
+            Phase::Converging(converging) => self.look_at_converging(now, seen, app, converging),
+            Phase::Retrying { until, .. } if *until <= now && self.run.interrupted.is_none() => {
+                self.try_again(now, seen, app)
+            }
+            Phase::Done { ailing_since, .. } => self.look_at_done(now, seen, app, *ailing_since),
+            Phase::Retrying { .. }
+            | Phase::Failed(_)
+            | Phase::Skipped(_)
+            | Phase::Removing { .. }
+            | Phase::Removed { .. } => Vec::new(),
+        };
+        let step = self.step(app);
+        let silent = now.since(step.looked) >= PATIENCE;
+        let waited_for = matches!(step.phase, Phase::Syncing(_) | Phase::Converging(_));
+        if events.is_empty() && waited_for && silent {
+            events.push(Event::Looked { app });
+        }
+        events
+    }
+
+    fn look_at_waiting(&self, now: Time, seen: Option<&Observation>, app: AppIx) -> Vec<Event> {
+        let step = self.step(app);
+        if self.role(app) == Role::Verify && step.refresh.fresh {
+            return match seen {
+                Some(seen) if seen.health == Health::Healthy => {
+                    vec![Event::Done { app, how: How::AlreadyCurrent }]
+                }
+                Some(seen) => {
+                    let cause = Cause::UnhealthyOutside { health: seen.health };
+                    vec![failed(app, FailState::Failed, cause, Some(seen))]
+                }
+                None => vec![failed(app, FailState::Failed, Cause::NoApplication, None)],
+            };
+        }
+        if let Some((since, why)) = &step.held_up
+            && now.since(*since) >= self.sync_timeout(app)
+        {
+            let cause = match why {
+                HeldUp::Operation { by } => Cause::ForeignOperation { by: by.clone() },
+                HeldUp::NotCompared => {
+                    Cause::Comparison { message: "not compared with its current spec".into() }
+                }
+            };
+            return vec![failed(app, FailState::TimedOut, cause, seen)];
+        }
+        self.ask_for_refresh(now, app).into_iter().collect()
+    }
+
+    /// Another refresh, if one is wanted or got no answer, and one is due.
+    fn ask_for_refresh(&self, now: Time, app: AppIx) -> Option<Event> {
+        let refresh = &self.step(app).refresh;
+        let due = refresh.last_asked.is_none_or(|last| now.since(last) >= REFRESH_INTERVAL);
+        let unanswered = refresh.in_flight.is_some_and(|asked| now.since(asked.at) >= PATIENCE);
+        let wanted = refresh.wanted && refresh.in_flight.is_none();
+        let ask = (wanted && due) || (unanswered && !planted!(NeverAskAgain));
+        ask.then_some(Event::RefreshAsked { app })
+    }
+
+    fn look_at_syncing(
+        &self,
+        now: Time,
+        seen: Option<&Observation>,
+        app: AppIx,
+        syncing: &Syncing,
+    ) -> Vec<Event> {
+        let Some(seen) = seen else {
+            return vec![failed(app, FailState::Failed, Cause::NoApplication, None)];
+        };
+        let progress = gate::operation(seen, &syncing.operation);
+        let ours =
+            !matches!(progress, OperationProgress::Unseen | OperationProgress::Replaced { .. });
+        if ours && syncing.accepted.is_none() {
+            return vec![Event::Accepted { app, version: seen.version }];
+        }
+        // Before the request was taken, an older operation is no news.
+        let after_answer = syncing.accepted.is_some_and(|version| seen.version > version);
+        match progress {
+            OperationProgress::Succeeded(_) => return vec![Event::Converging { app }],
+            OperationProgress::Failed { message } => {
+                let cause = Cause::OperationFailed { message };
+                return self.attempt_failed(now, app, syncing.attempt, cause, seen);
+            }
+            OperationProgress::Replaced { by } if after_answer => {
+                return self.attempt_failed(now, app, syncing.attempt, Cause::Stolen { by }, seen);
+            }
+            OperationProgress::Unseen if after_answer => {
+                let cause = Cause::Stolen { by: "somebody else".into() };
+                return self.attempt_failed(now, app, syncing.attempt, cause, seen);
+            }
+            OperationProgress::Running
+            | OperationProgress::Unseen
+            | OperationProgress::Replaced { .. } => {}
+        }
+        if now.since(syncing.since) >= self.sync_timeout(app) && !planted!(NoSyncTimeout) {
+            let (state, cause) =
+                match (&syncing.accepted, &syncing.unanswered, &self.step(app).held_up) {
+                    (None, _, Some((_, HeldUp::Operation { by }))) => {
+                        (FailState::TimedOut, Cause::ForeignOperation { by: by.clone() })
+                    }
+                    (None, Some(unanswered), _) => (
+                        FailState::Errored,
+                        Cause::Unreachable { message: unanswered.message.clone() },
+                    ),
+                    _ => (FailState::TimedOut, Cause::SyncTimeout),
+                };
+            return vec![failed(app, state, cause, Some(seen))];
+        }
+        match &syncing.unanswered {
+            Some(unanswered) if unanswered.resend_at <= now => {
+                let gone = unanswered.looked || planted!(ResendWithoutLooking);
+                gone.then_some(Event::Resent { app }).into_iter().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn look_at_converging(
+        &self,
+        now: Time,
+        seen: Option<&Observation>,
+        app: AppIx,
+        converging: &Converging,
+    ) -> Vec<Event> {
+        let Some(seen) = seen else {
+            return vec![failed(app, FailState::Failed, Cause::NoApplication, None)];
+        };
+        let verdict = gate::applied(
+            seen,
+            Expectation {
+                operation: &converging.operation,
+                revisions: &converging.revisions,
+                refreshed: converging.refreshed,
+                tolerate_drift: &self.plan.app(app).app.tolerate_drift,
+            },
+        );
+        let attempt = converging.attempt;
+        let (missing, suspicion) = match verdict {
+            Applied::Done => return vec![Event::Done { app, how: How::Applied }],
+            Applied::Failed(cause) => {
+                return vec![failed(app, FailState::Failed, cause, Some(seen))];
+            }
+            Applied::Replaced { by } => {
+                return self.attempt_failed(now, app, attempt, Cause::Stolen { by }, seen);
+            }
+            Applied::Moved { to } => {
+                let from = converging.revisions.clone();
+                let mut events = vec![Event::RevisionMoved { app, from, to }];
+                events.extend(self.attempt_failed(now, app, attempt, Cause::RevisionMoved, seen));
+                return events;
+            }
+            Applied::NotYet(missing) => (missing, None),
+            Applied::Suspect(suspicion, missing) => (missing, Some(suspicion)),
+        };
+        if now.since(converging.since) >= self.health_timeout(app) && !planted!(NoHealthTimeout) {
+            let cause = Cause::HealthTimeout { missing: Some(missing) };
+            return vec![failed(app, FailState::TimedOut, cause, Some(seen))];
+        }
+        let mut events = self.trouble(now, app, suspicion.as_ref(), seen);
+        if !events.iter().any(|event| matches!(event, Event::Failed { .. })) {
+            let wants =
+                missing.wants_refresh() || matches!(suspicion, Some(Suspicion::Comparison { .. }));
+            events.extend(self.refresh_while_converging(now, app, wants));
+        }
+        events
+    }
+
+    fn refresh_while_converging(&self, now: Time, app: AppIx, wants: bool) -> Option<Event> {
+        let refresh = &self.step(app).refresh;
+        if !wants || refresh.wanted || refresh.in_flight.is_some() {
+            return self.ask_for_refresh(now, app);
+        }
+        let due = refresh.last_asked.is_none_or(|last| now.since(last) >= REFRESH_INTERVAL);
+        Some(if due { Event::RefreshAsked { app } } else { Event::RefreshWanted { app } })
+    }
+
+    /// Keeps an eye on trouble that may pass, and calls it a failure when it does not.
+    pub(super) fn trouble(
+        &self,
+        now: Time,
+        app: AppIx,
+        suspicion: Option<&Suspicion>,
+        seen: &Observation,
+    ) -> Vec<Event> {
+        match (&self.step(app).trouble, suspicion) {
+            (None, None) => Vec::new(),
+            (Some(_), None) => vec![Event::Cleared { app }],
+            (Some(known), Some(suspicion)) if known.suspicion.is_same(suspicion) => {
+                let refreshed = match suspicion {
+                    Suspicion::Comparison { .. } => known.refreshes >= TROUBLE_REFRESHES,
+                    Suspicion::Degraded { .. } => true,
+                };
+                if now.since(known.since) >= TROUBLE && refreshed {
+                    vec![failed(app, FailState::Failed, suspicion.cause(), Some(seen))]
+                } else {
+                    Vec::new()
+                }
+            }
+            (_, Some(suspicion)) => {
+                vec![Event::Suspected { app, suspicion: suspicion.clone() }]
+            }
+        }
+    }
+
+    fn look_at_done(
+        &self,
+        now: Time,
+        seen: Option<&Observation>,
+        app: AppIx,
+        ailing_since: Option<Time>,
+    ) -> Vec<Event> {
+        let health = seen.map_or(Health::Missing, |seen| seen.health);
+        match (health, ailing_since) {
+            (Health::Healthy, Some(_)) => vec![Event::Recovered { app }],
+            (Health::Healthy, None) => self.hand_off_again(now, app),
+            (_, None) => vec![Event::Ailing { app, health: Some(health) }],
+            (_, Some(since)) if now.since(since) >= self.health_timeout(app) => {
+                if planted!(WaitForUnhealthyForEver) {
+                    return Vec::new();
+                }
+                self.skip_followers(app, crate::event::Because::Unhealthy(app))
+            }
+            (_, Some(_)) => self.hand_off_again(now, app),
+        }
+    }
+
+    fn hand_off_again(&self, now: Time, app: AppIx) -> Vec<Event> {
+        let since = self.step(app).handing_off_since;
+        let unanswered = since.is_some_and(|since| now.since(since) >= PATIENCE);
+        unanswered.then_some(Event::HandOffAsked { app }).into_iter().collect()
+    }
+
+    /// Another attempt after a back-off, or the end of the step.
+    fn attempt_failed(
+        &self,
+        now: Time,
+        app: AppIx,
+        attempt: u32,
+        cause: Cause,
+        seen: &Observation,
+    ) -> Vec<Event> {
+        let retry = self.plan.app(app).app.retry;
+        if attempt > retry.limit {
+            return vec![failed(app, FailState::Failed, cause, Some(seen))];
+        }
+        // Nothing was wrong with the attempt if only its revision was overtaken.
+        let wait = match cause {
+            Cause::RevisionMoved => Duration::ZERO,
+            _ => backoff(&retry.backoff, attempt),
+        };
+        vec![Event::Retrying { app, cause, until: now + wait }]
+    }
+
+    /// The next attempt, once nobody else's operation is in the way.
+    fn try_again(&self, now: Time, seen: Option<&Observation>, app: AppIx) -> Vec<Event> {
+        let Some(seen) = seen else {
+            return vec![failed(app, FailState::Failed, Cause::NoApplication, None)];
+        };
+        let Phase::Retrying { failed_attempts, .. } = self.step(app).phase else {
+            return Vec::new();
+        };
+        if let Some(operation) = &seen.operation {
+            let by = operation.by.clone();
+            let too_long = self
+                .step(app)
+                .held_up
+                .as_ref()
+                .is_some_and(|(since, _)| now.since(*since) >= self.sync_timeout(app));
+            if too_long {
+                let cause = Cause::ForeignOperation { by };
+                return vec![failed(app, FailState::TimedOut, cause, Some(seen))];
+            }
+            let cause = Cause::Stolen { by: by.clone() };
+            return vec![
+                Event::HeldUp { app, why: HeldUp::Operation { by } },
+                Event::Retrying { app, cause, until: now + REFRESH_INTERVAL },
+            ];
+        }
+        let operation = self.operation_id(app, failed_attempts + 1);
+        let attempt = Attempt { operation, revisions: seen.revisions.clone(), adopted: None };
+        vec![Event::Syncing { app, attempt }]
+    }
+}
+
+pub(super) fn failed(
+    app: AppIx,
+    state: FailState,
+    cause: Cause,
+    seen: Option<&Observation>,
+) -> Event {
+    let evidence = seen.map_or_else(Evidence::default, Evidence::from_observation);
+    Event::Failed { app, state, cause, evidence }
+}
+
+/// The pause after the n-th failed attempt.
+fn backoff(backoff: &tiphys_model::platform::Backoff, failed_attempts: u32) -> Duration {
+    let factor = backoff.factor.saturating_pow(failed_attempts.saturating_sub(1));
+    backoff.duration.saturating_mul(factor).min(backoff.max)
+}

@@ -1,0 +1,55 @@
+//! What a look at an app means for its step, in a teardown.
+
+use tiphys_model::AppIx;
+
+use super::look::failed;
+use super::{Machine, PATIENCE, Phase};
+use crate::cause::Cause;
+use crate::event::{Because, Event, FailState};
+use crate::observation::Observation;
+use crate::time::Time;
+
+impl Machine {
+    pub(super) fn start_removal(&self, seen: Option<&Observation>, app: AppIx) -> Vec<Event> {
+        match seen {
+            Some(_) => vec![Event::Removing { app }],
+            None => vec![Event::Removed { app }],
+        }
+    }
+
+    pub(super) fn look_at_removal(
+        &self,
+        now: Time,
+        seen: Option<&Observation>,
+        app: AppIx,
+    ) -> Vec<Event> {
+        match (&self.step(app).phase, seen) {
+            (Phase::Removing { .. }, None) => vec![Event::Removed { app }],
+            (Phase::Removing { since }, Some(seen)) => {
+                if now.since(*since) >= self.health_timeout(app) {
+                    let finalizers =
+                        seen.deleting.as_ref().map_or_else(Vec::new, |d| d.finalizers.clone());
+                    let cause = Cause::StuckDeletion { finalizers };
+                    return vec![failed(app, FailState::TimedOut, cause, Some(seen))];
+                }
+                let silent = now.since(self.step(app).looked) >= PATIENCE;
+                match (silent, &seen.deleting) {
+                    (false, _) => Vec::new(),
+                    (true, Some(_)) => vec![Event::Looked { app }],
+                    // The request may have been lost: asking again does no harm.
+                    (true, None) => vec![Event::Removing { app }, Event::Looked { app }],
+                }
+            }
+            (Phase::Removed { ailing_since: None }, Some(seen)) => {
+                vec![Event::Ailing { app, health: Some(seen.health) }]
+            }
+            (Phase::Removed { ailing_since: Some(_) }, None) => vec![Event::Recovered { app }],
+            (Phase::Removed { ailing_since: Some(since) }, Some(_))
+                if now.since(*since) >= self.health_timeout(app) =>
+            {
+                self.skip_followers(app, Because::Unhealthy(app))
+            }
+            _ => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! One app within a run.
+
+use std::sync::Arc;
+
+use tiphys_model::OperationId;
+
+use crate::event::{Because, FailState, HeldUp, How};
+use crate::gate::Suspicion;
+use crate::observation::Revisions;
+use crate::time::Time;
+
+/// What a run knows of one of its apps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    pub phase: Phase,
+    /// How many of its prerequisites are not satisfied now.
+    pub(super) unmet: usize,
+    /// Stands in the start queue.
+    pub(super) queued: bool,
+    pub(super) refresh: Refresh,
+    pub(super) trouble: Option<Trouble>,
+    /// Since when something that the run cannot change keeps it from syncing.
+    pub(super) held_up: Option<(Time, HeldUp)>,
+    /// When it was last asked for a look.
+    pub(super) looked: Time,
+    pub(super) handing_off_since: Option<Time>,
+    /// When it first synced or was first removed.
+    pub(super) started: Option<Time>,
+    /// The entry of this step among the machine's timers.
+    pub(super) timer: Option<Time>,
+}
+
+/// Where a step is. Each phase has its own data, and only that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Phase {
+    Waiting,
+    Syncing(Syncing),
+    Converging(Converging),
+    /// Between two attempts.
+    Retrying {
+        failed_attempts: u32,
+        until: Time,
+    },
+    Done {
+        how: How,
+        ailing_since: Option<Time>,
+    },
+    Failed(FailState),
+    Skipped(Because),
+    /// Deletion was asked for.
+    Removing {
+        since: Time,
+    },
+    Removed {
+        ailing_since: Option<Time>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Syncing {
+    /// The attempts of this run, this one included.
+    pub attempt: u32,
+    pub since: Time,
+    pub operation: OperationId,
+    pub revisions: Revisions,
+    /// The version of the Application in which the operation stood first.
+    pub(super) accepted: Option<u64>,
+    pub(super) unanswered: Option<Unanswered>,
+}
+
+/// Nobody knows whether the sync request arrived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unanswered {
+    pub(super) message: Arc<str>,
+    pub(super) resend_at: Time,
+    /// A look that was asked for since then did not show the operation.
+    pub(super) looked: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Converging {
+    pub attempt: u32,
+    pub since: Time,
+    pub operation: OperationId,
+    pub revisions: Revisions,
+    /// A refresh that was asked for in this phase has completed.
+    pub(super) refreshed: bool,
+}
+
+/// Refreshes of one app.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Refresh {
+    pub(super) in_flight: Option<Asked>,
+    pub(super) last_asked: Option<Time>,
+    /// One of this run has completed, and what is known is not too old to decide.
+    pub(super) fresh: bool,
+    /// Another one is wanted as soon as it is due.
+    pub(super) wanted: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) at: Time,
+    /// The end of the operation had been seen when it was asked for.
+    pub(super) while_converging: bool,
+}
+
+/// Something wrong that may pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Trouble {
+    pub(super) suspicion: Suspicion,
+    pub(super) since: Time,
+    /// Refreshes that have completed since.
+    pub(super) refreshes: u32,
+}
+
+impl Step {
+    pub(super) fn new(unmet: usize) -> Self {
+        Step {
+            phase: Phase::Waiting,
+            unmet,
+            queued: false,
+            refresh: Refresh::default(),
+            trouble: None,
+            held_up: None,
+            looked: Time::START,
+            handing_off_since: None,
+            started: None,
+            timer: None,
+        }
+    }
+
+    /// Whether it is over, one way or the other.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        match self.phase {
+            Phase::Done { .. } | Phase::Failed(_) | Phase::Skipped(_) | Phase::Removed { .. } => {
+                true
+            }
+            Phase::Waiting
+            | Phase::Syncing(_)
+            | Phase::Converging(_)
+            | Phase::Retrying { .. }
+            | Phase::Removing { .. } => false,
+        }
+    }
+
+    /// Whether it takes room: it has started and is not over.
+    #[must_use]
+    pub fn is_in_progress(&self) -> bool {
+        match self.phase {
+            Phase::Syncing(_)
+            | Phase::Converging(_)
+            | Phase::Retrying { .. }
+            | Phase::Removing { .. } => true,
+            Phase::Waiting
+            | Phase::Done { .. }
+            | Phase::Failed(_)
+            | Phase::Skipped(_)
+            | Phase::Removed { .. } => false,
+        }
+    }
+
+    /// Whether what waits for it may start: it is Done (or gone), and still is.
+    #[must_use]
+    pub fn is_satisfied(&self) -> bool {
+        matches!(
+            self.phase,
+            Phase::Done { ailing_since: None, .. } | Phase::Removed { ailing_since: None }
+        )
+    }
+
+    pub(super) fn ailing_since(&self) -> Option<Time> {
+        match self.phase {
+            Phase::Done { ailing_since, .. } | Phase::Removed { ailing_since } => ailing_since,
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What one look at an Application shows: all that the gate may base its verdict on.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tiphys_model::{Health, OperationId, SyncStatus};
+
+use crate::time::Stamp;
+
+/// An Application as it was at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observation {
+    /// The object's resourceVersion: a look with a smaller one is older news.
+    pub version: u64,
+    /// It is being deleted; what holds it back.
+    pub deleting: Option<Deleting>,
+    /// `.operation`: requested or in progress.
+    pub operation: Option<Operation>,
+    /// `.status.operationState`: the last operation, which may still be running.
+    pub last: Option<LastOperation>,
+    /// Somebody's refresh annotation has not been removed yet.
+    pub refresh_pending: bool,
+    pub reconciled_at: Option<Stamp>,
+    /// `.status.sync.comparedTo` is what `.spec` says now.
+    pub compared_to_spec: bool,
+    /// What the spec's revisions resolved to in the last comparison.
+    pub revisions: Revisions,
+    pub sync: SyncStatus,
+    /// The resources that are not as they should be.
+    pub drifted: Vec<Drifted>,
+    pub health: Health,
+    pub health_message: Option<Arc<str>>,
+    pub conditions: Vec<Condition>,
+    /// Resources whose controller has not seen their newest generation, of kinds whose health
+    /// check does not look at it.
+    pub lagging: Vec<Arc<str>>,
+    /// The extra health criteria that do not hold, each with what was found instead.
+    pub unmet: Vec<Arc<str>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deleting {
+    pub since: Stamp,
+    pub finalizers: Vec<Arc<str>>,
+}
+
+/// Revisions, one for each source of the Application.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Revisions(pub Vec<Arc<str>>);
+
+impl fmt::Display for Revisions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(","))
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operation {
+    /// Ours carry an id; others do not, or carry somebody else's.
+    pub id: Option<OperationId>,
+    /// Who asked for it.
+    pub by: Arc<str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastOperation {
+    pub operation: Operation,
+    pub phase: OperationPhase,
+    /// Also set while a retry is awaited with phase Running: no sign of an end.
+    pub finished_at: Option<Stamp>,
+    /// What was applied, once known.
+    pub revisions: Revisions,
+    pub message: Arc<str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OperationPhase {
+    Running,
+    Terminating,
+    Succeeded,
+    Failed,
+    Error,
+}
+
+impl OperationPhase {
+    #[must_use]
+    pub fn is_terminal(self) -> bool {
+        match self {
+            OperationPhase::Running | OperationPhase::Terminating => false,
+            OperationPhase::Succeeded | OperationPhase::Failed | OperationPhase::Error => true,
+        }
+    }
+}
+
+/// A resource that is not as the source says, and in which fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drifted {
+    /// `Kind/name`, as in `tolerateDrift`.
+    pub resource: Arc<str>,
+    pub fields: Vec<Arc<str>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    pub kind: ConditionKind,
+    pub message: Arc<str>,
+}
+
+/// The conditions that the gate knows; others are left out of an observation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ConditionKind {
+    InvalidSpec,
+    Comparison,
+    Unknown,
+    /// Ignored: Argo CD does not rewrite it while automated sync is held.
+    Sync,
+}
+
+impl Observation {
+    /// The condition of one of the kinds, if there is one.
+    pub(crate) fn condition(&self, kinds: &[ConditionKind]) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| kinds.contains(&condition.kind))
+    }
+
+    /// What drifted and is not tolerated.
+    pub(crate) fn untolerated<'a>(
+        &'a self,
+        tolerated: &'a [String],
+    ) -> impl Iterator<Item = &'a Drifted> {
+        let tolerated = move |drifted: &&Drifted| {
+            !tolerated.iter().any(|resource| *resource == *drifted.resource)
+        };
+        self.drifted.iter().filter(tolerated)
+    }
+
+    /// Synced, but for what may stay out of sync.
+    pub(crate) fn is_synced(&self, tolerated: &[String]) -> bool {
+        match self.sync {
+            SyncStatus::Synced => true,
+            SyncStatus::OutOfSync => {
+                !self.drifted.is_empty() && self.untolerated(tolerated).next().is_none()
+            }
+            SyncStatus::Unknown => false,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! One simulated Application: what is written on it, and what is really so.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tiphys_model::{Health, SyncStatus};
+use tiphys_run::{Observation, Revisions, Stamp};
+
+use crate::chance::Chance;
+use crate::fault::FaultKind;
+
+/// How long the app takes for what it does, drawn once for each seed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lifecycle {
+    /// From the start of an operation to its end.
+    pub sync: Duration,
+    /// From the end of an operation to Healthy.
+    pub converge: Duration,
+    /// From the request to be deleted to being gone.
+    pub remove: Duration,
+}
+
+impl Lifecycle {
+    /// Around the typical time, a fifth more or less; a twentieth of it is the sync.
+    #[must_use]
+    pub fn draw(typical: Duration, chance: &mut Chance) -> Self {
+        let millis = u64::try_from(typical.as_millis()).unwrap_or(u64::MAX / 200);
+        let total = millis * chance.between(80, 120) / 100;
+        let sync = (total / 20).clamp(total.min(500), 10_000);
+        Lifecycle {
+            sync: Duration::from_millis(sync),
+            converge: Duration::from_millis(total - sync),
+            remove: Duration::from_millis(total / 5 + chance.between(200, 1500)),
+        }
+    }
+
+    /// What a deployment cannot be quicker than.
+    #[must_use]
+    pub fn deploy(self) -> Duration {
+        self.sync + self.converge
+    }
+}
+
+/// What is really so, whatever the Application shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Truth {
+    pub(crate) healthy: bool,
+    /// What runs is what the source says.
+    pub(crate) current: bool,
+}
+
+pub(crate) struct SimApp {
+    pub(crate) exists: bool,
+    /// The object as the API server has it.
+    pub(crate) object: Observation,
+    /// What the source is at.
+    pub(crate) source: Revisions,
+    /// What has been applied.
+    pub(crate) live: Option<Revisions>,
+    /// What an assessment would find.
+    pub(crate) health: Health,
+    pub(crate) lifecycle: Lifecycle,
+    /// Automated sync is denied.
+    pub(crate) held: bool,
+    pub(crate) faults: Vec<FaultKind>,
+    /// Counts operations and health changes, so that jobs of an earlier one are void.
+    pub(crate) serial: u64,
+    /// Refreshes that somebody waits for.
+    pub(crate) refresh_waiters: u32,
+}
+
+impl SimApp {
+    /// Fresh from the root app: nothing applied, and compared once.
+    pub(crate) fn new(lifecycle: Lifecycle, version: u64, now: Stamp) -> Self {
+        let source = revision(1);
+        SimApp {
+            exists: true,
+            object: Observation {
+                version,
+                deleting: None,
+                operation: None,
+                last: None,
+                refresh_pending: false,
+                reconciled_at: Some(now),
+                compared_to_spec: true,
+                revisions: source.clone(),
+                sync: SyncStatus::OutOfSync,
+                drifted: Vec::new(),
+                health: Health::Missing,
+                health_message: None,
+                conditions: Vec::new(),
+                lagging: Vec::new(),
+                unmet: Vec::new(),
+            },
+            source,
+            live: None,
+            health: Health::Missing,
+            lifecycle,
+            held: true,
+            faults: Vec::new(),
+            serial: 0,
+            refresh_waiters: 0,
+        }
+    }
+
+    pub(crate) fn truth(&self) -> Truth {
+        Truth {
+            healthy: self.exists && self.health == Health::Healthy,
+            current: self.exists && self.live.as_ref() == Some(&self.source),
+        }
+    }
+
+    pub(crate) fn has(&self, fault: FaultKind) -> bool {
+        self.faults.contains(&fault)
+    }
+
+    /// A fault that happens once.
+    pub(crate) fn spend(&mut self, fault: FaultKind) -> bool {
+        let at = self.faults.iter().position(|known| *known == fault);
+        if let Some(at) = at {
+            self.faults.swap_remove(at);
+        }
+        at.is_some()
+    }
+}
+
+pub(crate) fn revision(number: u32) -> Revisions {
+    Revisions(vec![Arc::from(format!("r{number}"))])
+}

@@ -1,0 +1,599 @@
+//! The simulated engine: a heap of happenings, and a clock that jumps to the next.
+
+mod network;
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tiphys_model::{AppIx, Plan, Role};
+use tiphys_run::{
+    Action, Answer, Driver, Effect, Event, Illegal, Input, Machine, Observation, Output, Phase,
+    Signal, Time, Verdict,
+};
+
+use crate::application::{Lifecycle, Truth};
+use crate::chance::Chance;
+use crate::controller::{Controller, Fact, Job};
+use crate::fault::{Fault, FaultKind, FaultTarget};
+use network::Network;
+
+/// How long the platform's Lease is held after its holder has died.
+const LEASE: Duration = Duration::from_secs(30);
+/// How long a lost watch stays silent.
+const SILENCE: Duration = Duration::from_secs(45);
+/// A run that goes on for longer than this after its own deadline will never end.
+const GRACE: Duration = Duration::from_secs(600);
+
+/// An event of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// Virtual time since the simulation began.
+    pub at: Time,
+    /// The driver's own time.
+    pub elapsed: Time,
+    /// Which driver it happened to: each restart counts one more.
+    pub epoch: u64,
+    pub event: Event,
+}
+
+/// Kills the driver around one of its effects, counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Crash {
+    BeforeEffect(usize),
+    AfterEffect(usize),
+}
+
+/// Why a simulation came to a stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stop {
+    Finished(Verdict),
+    /// The machine proposed what it forbids.
+    Illegal(Illegal),
+    /// Nothing will ever end it.
+    Endless,
+}
+
+/// A platform, a driver, and everything between them.
+pub struct Simulation {
+    plan: Arc<Plan>,
+    action: Action,
+    controller: Controller,
+    network: Network,
+    faults: Vec<Fault>,
+    /// Which of them have struck.
+    struck: Vec<bool>,
+    heap: BinaryHeap<Reverse<Item>>,
+    sequence: u64,
+    now: Time,
+    driver: Option<Driver>,
+    epoch: u64,
+    /// When the current driver began.
+    began: Time,
+    tick_at: Option<Time>,
+    crash: Option<Crash>,
+    effects: usize,
+    first_sync_seen: bool,
+    /// The truth behind the newest look that the driver has been given.
+    told: Vec<(u64, Truth)>,
+    records: Vec<Recorded>,
+    /// Apps that started although the truth behind what the driver knew forbade it.
+    unready: Vec<(AppIx, AppIx)>,
+}
+
+struct Item {
+    at: Time,
+    sequence: u64,
+    happening: Happening,
+}
+
+enum Happening {
+    Job(AppIx, Job),
+    Request(Effect, u64),
+    Told { app: AppIx, version: u64, seen: Option<Box<Observation>>, truth: Truth, epoch: u64 },
+    Answer(AppIx, Answer, u64),
+    Listed(u64),
+    Tick(u64),
+    Fault(usize),
+    Interrupt(Signal),
+    Restart,
+}
+
+impl PartialEq for Item {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Item {}
+
+impl PartialOrd for Item {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Item {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at, self.sequence).cmp(&(other.at, other.sequence))
+    }
+}
+
+impl Simulation {
+    /// A platform whose Applications exist, with nothing applied.
+    #[must_use]
+    pub fn new(plan: Arc<Plan>, seed: u64, faults: Vec<Fault>) -> Self {
+        let lifecycles = plan.graph.apps().map(|app| {
+            let mut chance = Chance::stream(seed, 1000 + app.position() as u64);
+            Lifecycle::draw(plan.app(app).app.typical, &mut chance)
+        });
+        let mut controller = Controller::new(lifecycles, Chance::stream(seed, 1));
+        for app in plan.graph.apps().filter(|app| plan.app(*app).role == Role::Verify) {
+            // What lies outside the scope has been deployed before.
+            let sim = controller.app_mut(app);
+            sim.live = Some(sim.source.clone());
+            sim.health = tiphys_model::Health::Healthy;
+        }
+        let apps = plan.apps.len();
+        Simulation {
+            plan,
+            action: Action::Deploy,
+            controller,
+            network: Network::new(Chance::stream(seed, 2)),
+            struck: vec![false; faults.len()],
+            faults,
+            heap: BinaryHeap::new(),
+            sequence: 0,
+            now: Time::START,
+            driver: None,
+            epoch: 0,
+            began: Time::START,
+            tick_at: None,
+            crash: None,
+            effects: 0,
+            first_sync_seen: false,
+            told: vec![(0, Truth { healthy: false, current: false }); apps],
+            records: Vec::new(),
+            unready: Vec::new(),
+        }
+    }
+
+    /// Kills the driver at a point.
+    #[must_use]
+    pub fn with_crash(mut self, crash: Crash) -> Self {
+        self.crash = Some(crash);
+        self
+    }
+
+    /// Sends a signal to the driver at a time.
+    #[must_use]
+    pub fn with_interrupt(mut self, at: Time, signal: Signal) -> Self {
+        self.schedule(at, Happening::Interrupt(signal));
+        self
+    }
+
+    /// Starts a run; another one may have ended before.
+    pub fn begin(&mut self, action: Action) {
+        self.action = action;
+        for position in 0..self.faults.len() {
+            if let (Some(at), false) = (self.faults[position].at, self.struck[position]) {
+                self.schedule(self.now + at, Happening::Fault(position));
+            }
+        }
+        self.start_driver();
+    }
+
+    /// Whatever was wrong is repaired, and what it has broken mends.
+    pub fn repair(&mut self) {
+        self.faults.clear();
+        self.struck.clear();
+        self.network.repair();
+        for app in self.plan.graph.apps() {
+            self.controller.mend(self.now, app);
+        }
+        self.spread_news();
+    }
+
+    #[must_use]
+    pub fn records(&self) -> &[Recorded] {
+        &self.records
+    }
+
+    #[must_use]
+    pub fn facts(&self) -> &[(Time, Fact)] {
+        &self.controller.facts
+    }
+
+    /// Pairs of an app that started and a dependency of it that was not Healthy and current
+    /// when the look was taken that the driver relied on.
+    #[must_use]
+    pub fn unready(&self) -> &[(AppIx, AppIx)] {
+        &self.unready
+    }
+
+    /// Whether the app exists, is what its source says, and is Healthy.
+    #[must_use]
+    pub fn is_well(&self, app: AppIx) -> bool {
+        let truth = self.controller.app(app).truth();
+        truth.healthy && truth.current
+    }
+
+    /// Whether it was so when the look was taken that the driver had last.
+    #[must_use]
+    pub fn was_told_well(&self, app: AppIx) -> bool {
+        let (_, truth) = self.told[app.position()];
+        truth.healthy && truth.current
+    }
+
+    /// The app cannot be removed from now on.
+    pub fn stick(&mut self, app: AppIx) {
+        self.controller.app_mut(app).faults.push(FaultKind::StuckFinalizer);
+    }
+
+    #[must_use]
+    pub fn exists(&self, app: AppIx) -> bool {
+        self.controller.app(app).exists
+    }
+
+    #[must_use]
+    pub fn driver(&self) -> Option<&Driver> {
+        self.driver.as_ref()
+    }
+
+    #[must_use]
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// How many effects drivers have asked for.
+    #[must_use]
+    pub fn effects(&self) -> usize {
+        self.effects
+    }
+
+    #[must_use]
+    pub fn lifecycle(&self, app: AppIx) -> Lifecycle {
+        self.controller.app(app).lifecycle
+    }
+
+    /// What no deployment of this platform can be quicker than: the longest chain of what its
+    /// apps take, as drawn for this seed.
+    #[must_use]
+    pub fn critical_path(&self) -> Duration {
+        let mut ends = vec![Duration::ZERO; self.plan.apps.len()];
+        // Plan order is topological.
+        for app in self.plan.graph.apps() {
+            let start = self.plan.graph.dependencies(app).iter().map(|d| ends[d.position()]).max();
+            let own = match self.plan.app(app).role {
+                Role::Deploy => self.lifecycle(app).deploy(),
+                Role::Verify => Duration::ZERO,
+            };
+            ends[app.position()] = start.unwrap_or_default() + own;
+        }
+        ends.into_iter().max().unwrap_or_default()
+    }
+
+    /// Lets time go on until the run has ended.
+    pub fn run(&mut self) -> Stop {
+        loop {
+            if let Some(stop) = self.advance() {
+                return stop;
+            }
+        }
+    }
+
+    /// One happening.
+    pub fn advance(&mut self) -> Option<Stop> {
+        let Some(Reverse(item)) = self.heap.pop() else { return Some(Stop::Endless) };
+        self.now = self.now.max(item.at);
+        let bound = self.began + self.plan.policies.timeout + GRACE;
+        if self.now > bound {
+            return Some(Stop::Endless);
+        }
+        if let Err(illegal) = self.happen(item.happening) {
+            return Some(Stop::Illegal(illegal));
+        }
+        self.spread_news();
+        let finished = self.driver.as_ref().and_then(|driver| driver.machine().verdict());
+        finished.map(Stop::Finished)
+    }
+
+    fn happen(&mut self, happening: Happening) -> Result<(), Illegal> {
+        match happening {
+            Happening::Job(app, job) => self.controller.work(self.now, app, job),
+            Happening::Request(effect, epoch) => self.arrive(effect, epoch),
+            Happening::Told { app, version, seen, truth, epoch } if epoch == self.epoch => {
+                if version > self.told[app.position()].0 {
+                    self.told[app.position()] = (version, truth);
+                }
+                let seen = seen.map(|seen| *seen);
+                self.tell(Input::Observed { app, version, seen })?;
+            }
+            Happening::Answer(app, answer, epoch) if epoch == self.epoch => {
+                self.tell(Input::Answered { app, answer })?;
+            }
+            Happening::Listed(epoch) if epoch == self.epoch => self.list()?,
+            Happening::Tick(epoch) if epoch == self.epoch => {
+                self.tick_at = None;
+                self.tell(Input::Tick)?;
+            }
+            Happening::Told { .. }
+            | Happening::Answer(..)
+            | Happening::Listed(_)
+            | Happening::Tick(_) => {}
+            Happening::Fault(position) => self.strike(position)?,
+            Happening::Interrupt(signal) => self.tell(Input::Interrupted(signal))?,
+            Happening::Restart => self.start_driver(),
+        }
+        Ok(())
+    }
+
+    fn start_driver(&mut self) {
+        self.epoch += 1;
+        self.began = self.now;
+        self.tick_at = None;
+        let machine = Machine::new(self.plan.clone(), self.action, self.epoch);
+        self.driver = Some(Driver::new(machine));
+        let delay = self.network.request();
+        self.schedule(self.now + delay, Happening::Listed(self.epoch));
+    }
+
+    /// The driver is shown every Application as it is now.
+    fn list(&mut self) -> Result<(), Illegal> {
+        let held = self.action == Action::Deploy;
+        let mut seen = Vec::with_capacity(self.plan.apps.len());
+        for app in self.plan.graph.apps() {
+            let sim = self.controller.app_mut(app);
+            sim.held |= held;
+            let sim = self.controller.app(app);
+            self.told[app.position()] = (sim.object.version, sim.truth());
+            seen.push(sim.exists.then(|| sim.object.clone()));
+        }
+        self.tell(Input::Listed { seen, held })
+    }
+
+    fn tell(&mut self, input: Input) -> Result<(), Illegal> {
+        let Some(driver) = &mut self.driver else { return Ok(()) };
+        let now = Time::START + (self.now - self.began);
+        let output = driver.step(now, input)?;
+        self.take(output);
+        if let Some(wake) = self.driver.as_ref().and_then(|driver| driver.machine().wake_at()) {
+            let at = self.began + (wake - Time::START);
+            if self.tick_at.is_none_or(|tick| at < tick) {
+                self.tick_at = Some(at);
+                self.schedule(at, Happening::Tick(self.epoch));
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, output: Output) {
+        let elapsed = Time::START + (self.now - self.began);
+        for event in output.events {
+            self.witness(&event);
+            self.records.push(Recorded { at: self.now, elapsed, epoch: self.epoch, event });
+        }
+        for effect in output.effects {
+            let number = self.effects;
+            self.effects += 1;
+            if self.crash == Some(Crash::BeforeEffect(number)) {
+                self.kill();
+                return;
+            }
+            let delay = self.network.request();
+            self.schedule(self.now + delay, Happening::Request(effect, self.epoch));
+            if self.crash == Some(Crash::AfterEffect(number)) {
+                self.kill();
+                return;
+            }
+        }
+    }
+
+    /// Compares a start with the truth behind what the driver had been told.
+    fn witness(&mut self, event: &Event) {
+        let Event::Syncing { app, .. } = event else { return };
+        // A retry is no start: what has started is never un-started.
+        if self.is_retry(*app) {
+            return;
+        }
+        for dependency in self.plan.graph.dependencies(*app) {
+            let (_, truth) = self.told[dependency.position()];
+            if !(truth.healthy && truth.current) {
+                self.unready.push((*app, *dependency));
+            }
+        }
+    }
+
+    fn is_retry(&self, app: AppIx) -> bool {
+        let driver = self.driver.as_ref();
+        driver.is_some_and(|driver| match &driver.machine().step(app).phase {
+            Phase::Syncing(syncing) => syncing.attempt > 1,
+            Phase::Converging(converging) => converging.attempt > 1,
+            _ => false,
+        })
+    }
+
+    fn kill(&mut self) {
+        self.crash = None;
+        self.driver = None;
+        self.epoch += 1;
+        self.schedule(self.now + LEASE, Happening::Restart);
+    }
+
+    fn strike(&mut self, position: usize) -> Result<(), Illegal> {
+        let Some(fault) = self.faults.get(position).cloned() else { return Ok(()) };
+        self.struck[position] = true;
+        match (&fault.target, fault.kind) {
+            (FaultTarget::Run, FaultKind::Crash) => self.kill(),
+            (FaultTarget::Run, FaultKind::LeaseLost) => self.tell(Input::LeaseLost)?,
+            (FaultTarget::Run, FaultKind::LostWatch) => {
+                self.network.silent_until = Some(self.now + SILENCE);
+            }
+            (FaultTarget::Run, FaultKind::SlowApi) => self.network.slow = true,
+            (FaultTarget::Run, FaultKind::DuplicateAnswer) => self.network.duplicates = true,
+            (FaultTarget::Run, _) => {}
+            (FaultTarget::App(name), kind) => {
+                let found =
+                    self.plan.graph.apps().find(|app| self.plan.app(*app).app.name == *name);
+                if let Some(app) = found {
+                    self.strike_app(app, kind);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn strike_app(&mut self, app: AppIx, kind: FaultKind) {
+        self.controller.app_mut(app).faults.push(kind);
+        // What has become Healthy already turns now.
+        let (serial, healthy) =
+            (self.controller.app(app).serial, self.controller.app(app).truth().healthy);
+        if healthy && matches!(kind, FaultKind::DegradeLater | FaultKind::Degraded) {
+            let to = tiphys_model::Health::Degraded;
+            self.schedule(self.now, Happening::Job(app, Job::HealthTurns { serial, to }));
+        }
+    }
+
+    /// The faults that wait for an app's first sync, or for the first sync of all.
+    fn strike_at_sync(&mut self, app: AppIx) {
+        let first = !std::mem::replace(&mut self.first_sync_seen, true);
+        let name = self.plan.app(app).app.name.clone();
+        for position in 0..self.faults.len() {
+            let fault = &self.faults[position];
+            let meant = match &fault.target {
+                FaultTarget::Run => first,
+                FaultTarget::App(other) => *other == name,
+            };
+            if fault.at.is_some() || !meant || self.struck[position] {
+                continue;
+            }
+            // Once in a simulation, not at each attempt.
+            self.struck[position] = true;
+            match fault.target {
+                FaultTarget::Run => self.schedule(self.now, Happening::Fault(position)),
+                FaultTarget::App(_) => {
+                    let kind = fault.kind;
+                    self.controller.app_mut(app).faults.push(kind);
+                }
+            }
+        }
+    }
+
+    /// A request reaches the API server.
+    fn arrive(&mut self, effect: Effect, epoch: u64) {
+        let app = effect.app();
+        let answer = match effect {
+            Effect::Sync { operation, .. } => {
+                if self.network.loses() {
+                    // Half of what is lost was lost on the way back.
+                    if self.network.loses_answer() {
+                        self.strike_at_sync(app);
+                        let id = Some(operation.clone());
+                        self.controller.sync(self.now, app, id, "tiphys").unwrap_or_default();
+                    }
+                    let message = "request timed out".into();
+                    Some(Answer::SyncUnanswered { operation, message })
+                } else {
+                    self.strike_at_sync(app);
+                    let id = Some(operation.clone());
+                    Some(match self.controller.sync(self.now, app, id, "tiphys") {
+                        Ok(version) => Answer::SyncAccepted { operation, version },
+                        Err(crate::controller::Refusal::Busy) => Answer::SyncConflict { operation },
+                        Err(crate::controller::Refusal::Gone) => {
+                            let message = "the Application is gone".into();
+                            Answer::SyncRefused { operation, message }
+                        }
+                    })
+                }
+            }
+            Effect::Refresh { .. } => {
+                self.controller.refresh(self.now, app);
+                None
+            }
+            Effect::Read { .. } => {
+                self.show(app, epoch);
+                Some(Answer::Looked)
+            }
+            Effect::Terminate { .. } => {
+                self.controller.terminate(app);
+                None
+            }
+            Effect::HandOff { .. } => {
+                self.controller.release(self.now, app);
+                Some(Answer::HandedOff)
+            }
+            Effect::Delete { .. } => {
+                let exists = |app: &AppIx| self.controller.app(*app).exists;
+                let dependants: Vec<AppIx> =
+                    self.plan.graph.dependants(app).iter().copied().filter(exists).collect();
+                self.controller.delete(self.now, app, dependants);
+                Some(Answer::DeleteAccepted)
+            }
+        };
+        if let Some(answer) = answer {
+            self.reply(app, &answer, epoch);
+        }
+    }
+
+    fn reply(&mut self, app: AppIx, answer: &Answer, epoch: u64) {
+        for delay in self.network.deliveries() {
+            self.schedule(self.now + delay, Happening::Answer(app, answer.clone(), epoch));
+        }
+    }
+
+    /// One look, sent before its answer.
+    fn show(&mut self, app: AppIx, epoch: u64) {
+        let sim = self.controller.app(app);
+        let told = Happening::Told {
+            app,
+            version: sim.object.version,
+            seen: sim.exists.then(|| Box::new(sim.object.clone())),
+            truth: sim.truth(),
+            epoch,
+        };
+        self.schedule(self.now, told);
+    }
+
+    /// What the controller wrote goes to the watch; what it finished goes to who waits.
+    fn spread_news(&mut self) {
+        for (at, app, job) in std::mem::take(&mut self.controller.jobs) {
+            self.schedule(at, Happening::Job(app, job));
+        }
+        let epoch = self.epoch;
+        for written in std::mem::take(&mut self.controller.written) {
+            let sim = self.controller.app(written.app);
+            if self.network.is_silent(self.now) {
+                continue;
+            }
+            let seen = sim.exists.then(|| Box::new(sim.object.clone()));
+            let delay = self.network.watch();
+            self.schedule(
+                self.now + delay,
+                Happening::Told {
+                    app: written.app,
+                    version: written.version,
+                    seen,
+                    truth: written.truth,
+                    epoch,
+                },
+            );
+        }
+        for (app, waiters) in std::mem::take(&mut self.controller.refreshed) {
+            self.show(app, epoch);
+            for _ in 0..waiters {
+                self.reply(app, &Answer::Refreshed, epoch);
+            }
+        }
+    }
+
+    fn schedule(&mut self, at: Time, happening: Happening) {
+        self.sequence += 1;
+        self.heap.push(Reverse(Item { at, sequence: self.sequence, happening }));
+    }
+}

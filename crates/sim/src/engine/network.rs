@@ -1,0 +1,56 @@
+//! What lies between the driver and the cluster.
+
+use std::time::Duration;
+
+use tiphys_run::Time;
+
+use crate::chance::Chance;
+
+pub(super) struct Network {
+    chance: Chance,
+    pub(super) slow: bool,
+    pub(super) duplicates: bool,
+    pub(super) silent_until: Option<Time>,
+}
+
+impl Network {
+    pub(super) fn new(chance: Chance) -> Self {
+        Network { chance, slow: false, duplicates: false, silent_until: None }
+    }
+
+    pub(super) fn repair(&mut self) {
+        self.slow = false;
+        self.duplicates = false;
+        self.silent_until = None;
+    }
+
+    /// How long a request takes to arrive.
+    pub(super) fn request(&mut self) -> Duration {
+        if self.slow { self.chance.millis(500, 15_000) } else { self.chance.millis(3, 30) }
+    }
+
+    /// How long the watch takes to tell.
+    pub(super) fn watch(&mut self) -> Duration {
+        if self.slow { self.chance.millis(100, 3_000) } else { self.chance.millis(3, 40) }
+    }
+
+    /// When an answer arrives, once or more often.
+    pub(super) fn deliveries(&mut self) -> Vec<Duration> {
+        let times = if self.duplicates { 2 } else { 1 };
+        (0..times).map(|_| self.request()).collect()
+    }
+
+    /// Whether a request, or its answer, gets lost.
+    pub(super) fn loses(&mut self) -> bool {
+        self.slow && self.chance.once_in(4)
+    }
+
+    /// Whether, of what is lost, it is the answer and not the request.
+    pub(super) fn loses_answer(&mut self) -> bool {
+        self.chance.once_in(2)
+    }
+
+    pub(super) fn is_silent(&self, now: Time) -> bool {
+        self.silent_until.is_some_and(|until| now < until)
+    }
+}

@@ -1,0 +1,148 @@
+//! A platform as the YAML that describes it, field by field.
+
+use tiphys_model::duration;
+use tiphys_model::platform::{Criterion, Dependency, Hold, Policies, Retry};
+use tiphys_model::{App, Platform, StackName};
+
+use crate::yaml::Yaml;
+
+pub(crate) fn metadata(platform: &Platform) -> Yaml {
+    Yaml::map([("name", Yaml::plain(&platform.name))])
+}
+
+/// All fields of the spec but `stacks`.
+pub(crate) fn head(platform: &Platform) -> Vec<(String, Yaml)> {
+    let Policies { hold, concurrency, groups, timeout } = &platform.policies;
+    let argocd = &platform.argocd;
+    let groups = groups.iter().map(|group| {
+        let concurrency = Yaml::plain(group.concurrency);
+        Yaml::map([("name", Yaml::plain(&group.name)), ("concurrency", concurrency)])
+    });
+    let hold = match hold {
+        Hold::DuringRun => "during-run",
+        Hold::Always => "always",
+    };
+    let mut fields = vec![
+        field("hold", Yaml::plain(hold)),
+        field("concurrency", Yaml::plain(concurrency)),
+        field("groups", Yaml::Set(groups.collect())),
+        field("timeout", time(*timeout)),
+        field(
+            "argocd",
+            Yaml::map([
+                ("namespace", Yaml::quoted(&argocd.namespace)),
+                ("project", Yaml::quoted(&argocd.project)),
+                ("rootProject", Yaml::quoted(&argocd.root_project)),
+            ]),
+        ),
+    ];
+    if let Some(environment) = &platform.environment {
+        let mut given = vec![field("name", Yaml::quoted(&environment.name))];
+        given.extend(text("domain", environment.domain.as_ref()));
+        fields.push(field("environment", Yaml::Map(given)));
+    }
+    if let Some(source) = &platform.source {
+        let source = Yaml::map([
+            ("repoURL", Yaml::quoted(&source.repo_url)),
+            ("targetRevision", Yaml::quoted(&source.target_revision)),
+            ("path", Yaml::quoted(&source.path)),
+        ]);
+        fields.push(field("source", source));
+    }
+    fields
+}
+
+/// The stacks that these apps stand in.
+pub(crate) fn stacks<'a>(platform: &Platform, apps: impl IntoIterator<Item = &'a App>) -> Yaml {
+    let apps: Vec<&App> = apps.into_iter().collect();
+    let mut names: Vec<_> = apps.iter().map(|app| &app.stack).collect();
+    names.sort();
+    names.dedup();
+    let stack = |name: &StackName| {
+        let members = apps.iter().filter(|member| member.stack == *name);
+        let members = members.map(|member| app(platform, member)).collect();
+        Yaml::map([("name", Yaml::plain(name)), ("apps", Yaml::Set(members))])
+    };
+    Yaml::Set(names.into_iter().map(stack).collect())
+}
+
+fn app(platform: &Platform, app: &App) -> Yaml {
+    let timeouts =
+        Yaml::map([("sync", time(app.timeouts.sync)), ("health", time(app.timeouts.health))]);
+    let drift = app.tolerate_drift.iter().map(|drift| Yaml::quoted(drift));
+    let edges = app.dependencies.iter().map(|edge| dependency(platform, *edge));
+    let mut fields = vec![
+        field("name", Yaml::plain(&app.name)),
+        field("type", Yaml::plain(app.app_type.as_str())),
+        field("typical", time(app.typical)),
+        field("dependsOn", Yaml::Set(edges.collect())),
+        field("timeouts", timeouts),
+        field("retry", retry(app.retry)),
+        field("tolerateDrift", Yaml::Set(drift.collect())),
+        field("health", Yaml::List(app.health.iter().map(criterion).collect())),
+    ];
+    if let Some(group) = app.group {
+        fields.push(field("group", Yaml::plain(&platform.policies.groups[group].name)));
+    }
+    Yaml::Map(fields)
+}
+
+fn dependency(platform: &Platform, dependency: Dependency) -> Yaml {
+    let name = Yaml::plain(&platform.apps[dependency.app.position()].name);
+    // Both spellings of a plain dependency shall occur.
+    if !dependency.optional && dependency.app.position().is_multiple_of(2) {
+        return name;
+    }
+    Yaml::map([("app", name), ("optional", Yaml::plain(dependency.optional))])
+}
+
+fn retry(retry: Retry) -> Yaml {
+    let backoff = Yaml::map([
+        ("duration", time(retry.backoff.duration)),
+        ("factor", Yaml::plain(retry.backoff.factor)),
+        ("max", time(retry.backoff.max)),
+    ]);
+    Yaml::map([("limit", Yaml::plain(retry.limit)), ("backoff", backoff)])
+}
+
+fn criterion(criterion: &Criterion) -> Yaml {
+    let (kind, mut fields, namespace) = match criterion {
+        Criterion::Resource(r) => {
+            let fields = vec![
+                field("apiVersion", Yaml::quoted(&r.api_version)),
+                field("kind", Yaml::quoted(&r.kind)),
+                field("name", Yaml::quoted(&r.name)),
+                field("expression", Yaml::quoted(&r.expression)),
+            ];
+            ("resource", fields, &r.namespace)
+        }
+        Criterion::Tcp(t) => {
+            let port = Yaml::plain(t.port);
+            let fields = vec![field("service", Yaml::quoted(&t.service)), field("port", port)];
+            ("tcp", fields, &t.namespace)
+        }
+        Criterion::Http(h) => {
+            let fields = vec![
+                field("service", Yaml::quoted(&h.service)),
+                field("port", Yaml::plain(h.port)),
+                field("path", Yaml::quoted(&h.path)),
+                field("expect", Yaml::plain(h.expect)),
+            ];
+            ("http", fields, &h.namespace)
+        }
+    };
+    fields.extend(text("namespace", namespace.as_ref()));
+    Yaml::map([(kind, Yaml::Map(fields))])
+}
+
+fn field(key: &str, value: Yaml) -> (String, Yaml) {
+    (key.to_owned(), value)
+}
+
+fn text(key: &str, value: Option<&String>) -> Option<(String, Yaml)> {
+    value.map(|value| field(key, Yaml::quoted(value)))
+}
+
+fn time(duration: std::time::Duration) -> Yaml {
+    Yaml::plain(duration::format(duration))
+}

@@ -1,0 +1,134 @@
+//! What the command line says and how it ends: plans in every format, scopes, help, usage.
+
+#![expect(clippy::unwrap_used, reason = "in the helpers of a test, a panic is the report")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use crate::common::{Ran, compare, folder, tiphys};
+
+/// Name, arguments and exit code. They run where there is no `platform.yaml`, so on the bundled
+/// reference platform.
+const CASES: [(&str, &str, i32); 26] = [
+    ("plan-table", "plan", 0),
+    ("plan-json", "plan -o json", 0),
+    ("plan-yaml", "plan -o yaml", 0),
+    ("plan-dot", "plan -o dot", 0),
+    ("plan-mermaid", "plan -o mermaid", 0),
+    ("scope-stack-table", "plan --scope stack:monitoring", 0),
+    ("scope-stack-dot", "plan --scope stack:monitoring -o dot", 0),
+    ("scope-stack-mermaid", "plan --scope stack:monitoring -o mermaid", 0),
+    ("scope-app-table", "plan --scope app:harbor", 0),
+    ("scope-app-json", "plan --scope app:harbor -o json", 0),
+    // Apps outside it wait for each other too.
+    ("scope-with-a-chain-outside", "plan --scope stack:security", 0),
+    ("scope-unknown-stack", "plan --scope stack:nope", 5),
+    ("scope-unknown-app", "plan --scope app:nope", 5),
+    ("scope-unknown-word", "plan --scope nope", 5),
+    ("scope-without-prefix", "plan --scope vault", 5),
+    ("scope-with-a-slip", "plan --scope app:havbor", 5),
+    ("scope-of-the-wrong-kind", "plan --scope stack:harbor", 5),
+    ("scope-with-a-bad-name", "plan --scope app:Harbor", 5),
+    ("scope-without-a-name", "plan --scope stack:", 5),
+    ("usage-no-action", "", 2),
+    ("usage-unknown-action", "plam", 2),
+    ("usage-unknown-flag", "plan --scop platform", 2),
+    ("usage-unknown-format", "plan -o xml", 2),
+    ("usage-two-platforms", "plan -f a --from-applications b", 2),
+    ("version", "version", 0),
+    ("version-flag", "--version", 0),
+];
+
+fn run(directory: &Path, environment: &[(&str, &str)], args: &str) -> Ran {
+    let mut command = tiphys(directory);
+    command.args(args.split_whitespace()).envs(environment.iter().copied());
+    let set: String = environment.iter().map(|(name, value)| format!("{name}={value} ")).collect();
+    Ran::new(format!("{set}tiphys {args}").trim_end(), &command.output().unwrap())
+}
+
+/// The actions that the help lists.
+fn actions(help: &Ran) -> Vec<String> {
+    let lines = help.transcript.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let rows = lines.take_while(|line| !line.is_empty());
+    rows.filter_map(|row| row.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn actions_print_and_exit_as_before() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut transcripts = BTreeMap::new();
+    let mut codes = Vec::new();
+    for (name, args, code) in CASES {
+        let ran = run(elsewhere.path(), &[], args);
+        codes.push((name, ran.code, Some(code)));
+        transcripts.insert(name.to_owned(), ran);
+    }
+    let help = run(elsewhere.path(), &[], "--help");
+    for action in actions(&help) {
+        let ran = run(elsewhere.path(), &[], &format!("{action} --help"));
+        transcripts.insert(format!("help-{action}"), ran);
+    }
+    transcripts.insert("help".to_owned(), help);
+    let environments = [
+        ("environment-other", "TIPHYS_ENVIRONMENT", "staging"),
+        ("environment-empty", "TIPHYS_ENVIRONMENT", ""),
+    ];
+    for (name, variable, value) in environments {
+        let ran = run(elsewhere.path(), &[(variable, value)], "plan");
+        codes.push((name, ran.code, Some(3)));
+        transcripts.insert(name.to_owned(), ran);
+    }
+    fs::write(elsewhere.path().join("platform.yaml"), MINIMAL).unwrap();
+    let minimal = run(elsewhere.path(), &[], "plan");
+    transcripts.insert("default-file".to_owned(), minimal);
+    let unnamed = run(elsewhere.path(), &[("TIPHYS_ENVIRONMENT", "production")], "plan");
+    codes.push(("environment-not-given", unnamed.code, Some(3)));
+    transcripts.insert("environment-not-given".to_owned(), unnamed);
+
+    compare(&folder("command_line"), &transcripts);
+    codes.retain(|(_, code, documented)| code != documented);
+    assert_eq!(codes, []);
+}
+
+const MINIMAL: &str = "{apiVersion: tiphys.dev/v1alpha1, kind: Platform, metadata: {name: \
+    minimal}, spec: {stacks: [{name: s, apps: [{name: a}]}]}}";
+
+#[test]
+fn the_right_environment_changes_nothing() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let without = run(elsewhere.path(), &[], "plan");
+    let mut command = tiphys(elsewhere.path());
+    let output = command.arg("plan").env("TIPHYS_ENVIRONMENT", "production").output().unwrap();
+    assert_eq!(Ran::new("tiphys plan", &output).transcript, without.transcript);
+}
+
+#[test]
+fn every_shell_gets_a_completion_script_that_knows_the_actions() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let known = actions(&run(elsewhere.path(), &[], "--help"));
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let ran = run(elsewhere.path(), &[], &format!("completion {shell}"));
+        assert_eq!(ran.code, Some(0), "{shell}");
+        let absent: Vec<_> = known.iter().filter(|a| !ran.transcript.contains(*a)).collect();
+        assert_eq!(absent, Vec::<&String>::new(), "{shell}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_a_failure_and_a_closed_pipe_is_none() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = tiphys(elsewhere.path()).arg("schema").stdout(full).output().unwrap();
+    let said = "error: the output could not be written\n |\n = note: No space left on device";
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), stderr.starts_with(said)), (Some(1), true), "{stderr}");
+
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = tiphys(elsewhere.path()).arg("schema").stdout(writer).output().unwrap();
+    assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
+}
