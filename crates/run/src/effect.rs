@@ -7,13 +7,18 @@ use tiphys_model::{AppIx, OperationId};
 use crate::event::Signal;
 use crate::observation::{Observation, Revisions};
 
-/// What an engine has to do. All but [`Effect::Terminate`] are answered by an [`Answer`].
+/// Counts the requests of a step whose answers must not be mistaken for each other: that of an
+/// earlier one may arrive late, or twice.
+pub type RequestNumber = u32;
+
+/// What an engine has to do; all of it is answered by an [`Answer`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     Sync {
         app: AppIx,
         operation: OperationId,
         revisions: Revisions,
+        number: RequestNumber,
     },
     /// A normal refresh, answered when it has completed.
     Refresh {
@@ -22,6 +27,7 @@ pub enum Effect {
     /// One look, in case the watch missed something.
     Read {
         app: AppIx,
+        number: RequestNumber,
     },
     Terminate {
         app: AppIx,
@@ -41,7 +47,7 @@ impl Effect {
         match self {
             Effect::Sync { app, .. }
             | Effect::Refresh { app }
-            | Effect::Read { app }
+            | Effect::Read { app, .. }
             | Effect::Terminate { app }
             | Effect::HandOff { app }
             | Effect::Delete { app } => *app,
@@ -52,36 +58,37 @@ impl Effect {
 /// What comes back for an effect. An answer may come late, twice or never.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// The request was taken; the Application had this version afterwards.
-    SyncAccepted {
-        operation: OperationId,
-        version: u64,
-    },
-    /// Another operation is under way.
-    SyncConflict {
-        operation: OperationId,
-    },
-    /// No, and asking again will not help.
-    SyncRefused {
-        operation: OperationId,
-        message: Arc<str>,
-    },
-    /// Nobody knows whether it arrived.
-    SyncUnanswered {
-        operation: OperationId,
-        message: Arc<str>,
+    Sync {
+        number: RequestNumber,
+        answer: SyncAnswer,
     },
     /// What was seen has been told before.
-    Looked,
+    Looked {
+        number: RequestNumber,
+    },
     Refreshed,
     RefreshFailed,
     HandedOff,
-    HandOffFailed,
+    /// The operation is being stopped, or had ended.
+    Terminated,
     DeleteAccepted,
     DeleteRefused {
         message: Arc<str>,
     },
     DeleteUnanswered,
+}
+
+/// What came of a sync request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SyncAnswer {
+    /// It was taken; the Application had this version afterwards.
+    Accepted { version: u64 },
+    /// Another operation is under way.
+    Conflict,
+    /// No, and asking again will not help.
+    Refused { message: Arc<str> },
+    /// Nobody knows whether it arrived.
+    Unanswered { message: Arc<str> },
 }
 
 /// What a driver is told.

@@ -6,7 +6,7 @@ use tiphys_model::{AppIx, Exit, Health, OperationId};
 
 use crate::cause::Cause;
 use crate::gate::Suspicion;
-use crate::observation::{Observation, Revisions};
+use crate::observation::{LastOperation, Observation, Revisions};
 use crate::time::Time;
 
 /// One change of a run's state. Each kind says what its consumers may rely on.
@@ -35,6 +35,10 @@ pub enum Event {
         app: AppIx,
         why: HeldUp,
     },
+    /// It does so no longer.
+    Freed {
+        app: AppIx,
+    },
     /// A new attempt; from the first one on the step counts as started.
     Syncing {
         app: AppIx,
@@ -56,6 +60,12 @@ pub enum Event {
     },
     Resent {
         app: AppIx,
+    },
+    /// The request was not taken because another operation is under way: no attempt was made,
+    /// and the same one begins at `until`.
+    Postponed {
+        app: AppIx,
+        until: Time,
     },
     /// The operation succeeded; from here on the gate is awaited.
     Converging {
@@ -114,6 +124,13 @@ pub enum Event {
     HandedOff {
         app: AppIx,
     },
+    /// The operation ran out of time and is to be stopped.
+    TerminateAsked {
+        app: AppIx,
+    },
+    Terminated {
+        app: AppIx,
+    },
     /// A look was asked for, in case the watch has gone silent.
     Looked {
         app: AppIx,
@@ -149,6 +166,9 @@ pub enum HeldUp {
 pub struct Attempt {
     pub operation: OperationId,
     pub revisions: Revisions,
+    /// The last operation as it was before: if it changes without showing ours, ours was
+    /// replaced.
+    pub before: Option<LastOperation>,
     /// Found under way at this version instead of being sent.
     pub adopted: Option<u64>,
 }

@@ -15,7 +15,7 @@ mod time;
 
 pub use cause::Cause;
 pub use driver::{Driver, Output};
-pub use effect::{Answer, Effect, Input};
+pub use effect::{Answer, Effect, Input, RequestNumber, SyncAnswer};
 pub use event::{
     Attempt, Because, Event, Evidence, FailState, HeldUp, How, Signal, Verdict, WaitingOn,
 };

@@ -25,7 +25,6 @@ use tiphys_model::operation::PlanTag;
 use tiphys_model::{AppIx, OperationId, Plan, Role};
 use tiphys_plan::StartQueue;
 
-use crate::cause::Cause;
 use crate::effect::Effect;
 use crate::event::{Event, Signal, Verdict};
 use crate::planted;
@@ -83,8 +82,8 @@ struct Run {
     ailing: usize,
     /// Operations in flight.
     syncing: usize,
-    /// Hand-offs that were asked for and not answered.
-    handing_off: usize,
+    /// Steps that are over, with something still to be done for them.
+    errands: usize,
     interrupted: Option<Signal>,
     finished: Option<Verdict>,
 }
@@ -114,7 +113,7 @@ impl Machine {
                 lost: 0,
                 ailing: 0,
                 syncing: 0,
-                handing_off: 0,
+                errands: 0,
                 interrupted: None,
                 finished: None,
             },
@@ -179,13 +178,17 @@ impl Machine {
                     app,
                     operation: syncing.operation.clone(),
                     revisions: syncing.revisions.clone(),
+                    number: syncing.request,
                 }),
                 Phase::Removing { .. } => Some(Effect::Delete { app }),
                 _ => None,
             };
             let refresh = step.refresh.in_flight.map(|_| Effect::Refresh { app });
-            let hand_off = step.handing_off_since.map(|_| Effect::HandOff { app });
-            [request, refresh, hand_off]
+            let errand = step.errand_since.map(|_| match step.phase {
+                Phase::Done { .. } => Effect::HandOff { app },
+                _ => Effect::Terminate { app },
+            });
+            [request, refresh, errand]
         });
         effects.flatten().collect()
     }
@@ -200,17 +203,18 @@ impl Machine {
                     app: *app,
                     operation: syncing.operation.clone(),
                     revisions: syncing.revisions.clone(),
+                    number: syncing.request,
                 }),
                 _ => None,
             },
-            Event::Unanswered { app, .. } | Event::Looked { app } => {
-                Some(Effect::Read { app: *app })
+            Event::Unanswered { app, .. }
+            | Event::Postponed { app, .. }
+            | Event::Looked { app } => {
+                Some(Effect::Read { app: *app, number: self.step(*app).requests })
             }
             Event::HandOffAsked { app } => Some(Effect::HandOff { app: *app }),
             Event::Removing { app } => Some(Effect::Delete { app: *app }),
-            Event::Failed { app, cause: Cause::SyncTimeout, .. } => {
-                Some(Effect::Terminate { app: *app })
-            }
+            Event::TerminateAsked { app } => Some(Effect::Terminate { app: *app }),
             _ => None,
         }
     }

@@ -46,6 +46,7 @@ pub enum Bug {
     NoSyncTimeout,
     WaitForUnhealthyForEver,
     NeverAskAgain,
+    HeldUpForGood,
     // The gate.
     IgnoreForeignOperation,
     IgnoreMovedComparison,

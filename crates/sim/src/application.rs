@@ -59,6 +59,8 @@ pub(crate) struct SimApp {
     pub(crate) live: Option<Revisions>,
     /// What an assessment would find.
     pub(crate) health: Health,
+    /// The object shows the health of before, until it is reconciled.
+    pub(crate) stale: bool,
     pub(crate) lifecycle: Lifecycle,
     /// Automated sync is denied.
     pub(crate) held: bool,
@@ -95,6 +97,7 @@ impl SimApp {
             source,
             live: None,
             health: Health::Missing,
+            stale: false,
             lifecycle,
             held: true,
             faults: Vec::new(),

@@ -194,6 +194,9 @@ impl Controller {
     pub(crate) fn mend(&mut self, now: Time, app: AppIx) {
         let sim = self.app_mut(app);
         sim.faults.clear();
+        // Whatever was still to come of the faults is void.
+        sim.serial += 1;
+        let started = sim.object.last.is_some();
         let (serial, exists) = (sim.serial, sim.exists);
         let (running, deleting) = (sim.object.operation.is_some(), sim.object.deleting.is_some());
         let unwell = sim.live.is_some() && sim.health != Health::Healthy;
@@ -204,7 +207,9 @@ impl Controller {
         if deleting {
             self.schedule(now, delay, app, Job::Gone);
         } else if running {
-            self.schedule(now, delay, app, Job::OperationEnd { serial });
+            let job =
+                if started { Job::OperationEnd { serial } } else { Job::OperationStart { serial } };
+            self.schedule(now, delay, app, job);
         } else if unwell {
             self.schedule(now, delay, app, Job::HealthTurns { serial, to: Health::Healthy });
         }
@@ -290,7 +295,7 @@ impl Controller {
     fn end_operation(&mut self, now: Time, app: AppIx) {
         let refused = self.app(app).has(FaultKind::Refuse);
         let finished_at = Some(stamp(now));
-        let stale = !refused && self.app(app).has(FaultKind::StaleHealth);
+        let stale = !refused && self.app_mut(app).spend(FaultKind::StaleHealth);
         let ours = self.app(app).object.operation.as_ref().is_some_and(|o| o.id.is_some());
         self.write(app, |sim| {
             sim.object.operation = None;
@@ -306,12 +311,14 @@ impl Controller {
             last.phase = OperationPhase::Succeeded;
             last.message = "successfully synced (all tasks run)".into();
             last.revisions = sim.source.clone();
-            if sim.live.as_ref() != Some(&sim.source) {
+            // What runs already, and well, is left alone.
+            if sim.live.as_ref() != Some(&sim.source) || sim.health != Health::Healthy {
                 sim.live = Some(sim.source.clone());
                 sim.health = Health::Progressing;
             }
             if stale {
                 // The trap: everything looks well, within the same second.
+                sim.stale = true;
                 sim.object.sync = SyncStatus::Synced;
                 sim.object.revisions = sim.source.clone();
                 sim.object.health = Health::Healthy;
@@ -344,7 +351,7 @@ impl Controller {
         self.write(app, |sim| {
             sim.health = to;
             // Health is only rewritten once the new state has been compared.
-            if sim.object.revisions == sim.source && !sim.has(FaultKind::StaleHealth) {
+            if sim.object.revisions == sim.source && !sim.stale {
                 sim.object.health = to;
                 sim.object.health_message =
                     (to == Health::Degraded).then(|| "back-off restarting failed container".into());
@@ -375,6 +382,7 @@ impl Controller {
             sim.object.health = sim.health;
             sim.object.reconciled_at = Some(stamp(now));
             sim.object.refresh_pending = false;
+            sim.stale = false;
         });
         if waiters > 0 {
             self.refreshed.push((app, waiters));

@@ -7,15 +7,15 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tiphys_model::{AppIx, Plan, Role};
+use tiphys_model::{AppIx, OperationId, Plan, Role};
 use tiphys_run::{
     Action, Answer, Driver, Effect, Event, Illegal, Input, Machine, Observation, Output, Phase,
-    Signal, Time, Verdict,
+    Signal, SyncAnswer, Time, Verdict,
 };
 
 use crate::application::{Lifecycle, Truth};
 use crate::chance::Chance;
-use crate::controller::{Controller, Fact, Job};
+use crate::controller::{Controller, Fact, Job, Refusal};
 use crate::fault::{Fault, FaultKind, FaultTarget};
 use network::Network;
 
@@ -68,6 +68,8 @@ pub struct Simulation {
     sequence: u64,
     now: Time,
     driver: Option<Driver>,
+    /// Counts runs; a driver that was killed and started again goes on with the same one.
+    run: u32,
     epoch: u64,
     /// When the current driver began.
     began: Time,
@@ -91,13 +93,20 @@ struct Item {
 enum Happening {
     Job(AppIx, Job),
     Request(Effect, u64),
-    Told { app: AppIx, version: u64, seen: Option<Box<Observation>>, truth: Truth, epoch: u64 },
+    Told {
+        app: AppIx,
+        version: u64,
+        seen: Option<Box<Observation>>,
+        truth: Truth,
+        epoch: u64,
+    },
     Answer(AppIx, Answer, u64),
     Listed(u64),
     Tick(u64),
-    Fault(usize),
-    Interrupt(Signal),
-    Restart,
+    /// Of the run with this number; those of an earlier one are void.
+    Fault(usize, u32),
+    Interrupt(Signal, u32),
+    Restart(u32),
 }
 
 impl PartialEq for Item {
@@ -147,6 +156,7 @@ impl Simulation {
             sequence: 0,
             now: Time::START,
             driver: None,
+            run: 0,
             epoch: 0,
             began: Time::START,
             tick_at: None,
@@ -169,19 +179,28 @@ impl Simulation {
     /// Sends a signal to the driver at a time.
     #[must_use]
     pub fn with_interrupt(mut self, at: Time, signal: Signal) -> Self {
-        self.schedule(at, Happening::Interrupt(signal));
+        // The next run is the first.
+        self.schedule(at, Happening::Interrupt(signal, 1));
         self
     }
 
     /// Starts a run; another one may have ended before.
     pub fn begin(&mut self, action: Action) {
         self.action = action;
+        self.run += 1;
         for position in 0..self.faults.len() {
             if let (Some(at), false) = (self.faults[position].at, self.struck[position]) {
-                self.schedule(self.now + at, Happening::Fault(position));
+                self.schedule(self.now + at, Happening::Fault(position, self.run));
             }
         }
-        self.start_driver();
+        if self.run == 1 {
+            self.start_driver();
+        } else {
+            // What the run before had in flight has arrived when its Lease is free.
+            self.driver = None;
+            self.epoch += 1;
+            self.schedule(self.now + LEASE, Happening::Restart(self.run));
+        }
     }
 
     /// Whatever was wrong is repaired, and what it has broken mends.
@@ -327,9 +346,12 @@ impl Simulation {
             | Happening::Answer(..)
             | Happening::Listed(_)
             | Happening::Tick(_) => {}
-            Happening::Fault(position) => self.strike(position)?,
-            Happening::Interrupt(signal) => self.tell(Input::Interrupted(signal))?,
-            Happening::Restart => self.start_driver(),
+            Happening::Fault(position, run) if run == self.run => self.strike(position)?,
+            Happening::Interrupt(signal, run) if run == self.run => {
+                self.tell(Input::Interrupted(signal))?;
+            }
+            Happening::Restart(run) if run == self.run => self.start_driver(),
+            Happening::Fault(..) | Happening::Interrupt(..) | Happening::Restart(_) => {}
         }
         Ok(())
     }
@@ -423,7 +445,7 @@ impl Simulation {
         self.crash = None;
         self.driver = None;
         self.epoch += 1;
-        self.schedule(self.now + LEASE, Happening::Restart);
+        self.schedule(self.now + LEASE, Happening::Restart(self.run));
     }
 
     fn strike(&mut self, position: usize) -> Result<(), Illegal> {
@@ -476,7 +498,7 @@ impl Simulation {
             // Once in a simulation, not at each attempt.
             self.struck[position] = true;
             match fault.target {
-                FaultTarget::Run => self.schedule(self.now, Happening::Fault(position)),
+                FaultTarget::Run => self.schedule(self.now, Happening::Fault(position, self.run)),
                 FaultTarget::App(_) => {
                     let kind = fault.kind;
                     self.controller.app_mut(app).faults.push(kind);
@@ -489,40 +511,21 @@ impl Simulation {
     fn arrive(&mut self, effect: Effect, epoch: u64) {
         let app = effect.app();
         let answer = match effect {
-            Effect::Sync { operation, .. } => {
-                if self.network.loses() {
-                    // Half of what is lost was lost on the way back.
-                    if self.network.loses_answer() {
-                        self.strike_at_sync(app);
-                        let id = Some(operation.clone());
-                        self.controller.sync(self.now, app, id, "tiphys").unwrap_or_default();
-                    }
-                    let message = "request timed out".into();
-                    Some(Answer::SyncUnanswered { operation, message })
-                } else {
-                    self.strike_at_sync(app);
-                    let id = Some(operation.clone());
-                    Some(match self.controller.sync(self.now, app, id, "tiphys") {
-                        Ok(version) => Answer::SyncAccepted { operation, version },
-                        Err(crate::controller::Refusal::Busy) => Answer::SyncConflict { operation },
-                        Err(crate::controller::Refusal::Gone) => {
-                            let message = "the Application is gone".into();
-                            Answer::SyncRefused { operation, message }
-                        }
-                    })
-                }
+            Effect::Sync { operation, number, .. } => {
+                let answer = self.arrive_sync(app, &operation);
+                Some(Answer::Sync { number, answer })
             }
             Effect::Refresh { .. } => {
                 self.controller.refresh(self.now, app);
                 None
             }
-            Effect::Read { .. } => {
+            Effect::Read { number, .. } => {
                 self.show(app, epoch);
-                Some(Answer::Looked)
+                Some(Answer::Looked { number })
             }
             Effect::Terminate { .. } => {
                 self.controller.terminate(app);
-                None
+                Some(Answer::Terminated)
             }
             Effect::HandOff { .. } => {
                 self.controller.release(self.now, app);
@@ -538,6 +541,22 @@ impl Simulation {
         };
         if let Some(answer) = answer {
             self.reply(app, &answer, epoch);
+        }
+    }
+
+    fn arrive_sync(&mut self, app: AppIx, operation: &OperationId) -> SyncAnswer {
+        let lost = self.network.loses();
+        // Half of what is lost was lost on the way here, half on the way back.
+        if lost && !self.network.loses_answer() {
+            return SyncAnswer::Unanswered { message: "request timed out".into() };
+        }
+        self.strike_at_sync(app);
+        let result = self.controller.sync(self.now, app, Some(operation.clone()), "tiphys");
+        match result {
+            _ if lost => SyncAnswer::Unanswered { message: "request timed out".into() },
+            Ok(version) => SyncAnswer::Accepted { version },
+            Err(Refusal::Busy) => SyncAnswer::Conflict,
+            Err(Refusal::Gone) => SyncAnswer::Refused { message: "the Application is gone".into() },
         }
     }
 

@@ -4,6 +4,7 @@ use tiphys_model::{AppIx, Role};
 
 use super::step::{Asked, Converging, Phase, Syncing, Trouble, Unanswered};
 use super::{Action, Machine, PATIENCE, REFRESH_INTERVAL, TROUBLE};
+use crate::effect::RequestNumber;
 use crate::event::{Attempt, Because, Event, FailState, How};
 use crate::gate::Suspicion;
 use crate::planted;
@@ -51,6 +52,7 @@ impl Machine {
     }
 
     fn change(&mut self, at: Time, event: &Event) -> Applied {
+        let number = self.count_request(event);
         match event {
             Event::Begun => self.begin(),
             Event::Held => Ok(()),
@@ -68,7 +70,11 @@ impl Machine {
                 self.steps[app.position()].held_up.get_or_insert((at, why.clone()));
                 Ok(())
             }
-            Event::Syncing { app, attempt } => self.sync(at, *app, attempt),
+            Event::Freed { app } => {
+                self.steps[app.position()].held_up = None;
+                Ok(())
+            }
+            Event::Syncing { app, attempt } => self.sync(at, *app, attempt, number),
             Event::Accepted { app, version } => {
                 let syncing = self.syncing_mut(*app)?;
                 syncing.accepted = Some(*version);
@@ -79,7 +85,8 @@ impl Machine {
                 let syncing = self.syncing_mut(*app)?;
                 require(syncing.accepted.is_none(), "it has been accepted")?;
                 let (message, resend_at) = (message.clone(), at + super::RESEND);
-                syncing.unanswered = Some(Unanswered { message, resend_at, looked: false });
+                syncing.unanswered =
+                    Some(Unanswered { message, resend_at, look: number, looked: false });
                 self.steps[app.position()].looked = at;
                 Ok(())
             }
@@ -92,8 +99,10 @@ impl Machine {
                 let syncing = self.syncing_mut(*app)?;
                 require(syncing.accepted.is_none(), "it has been accepted")?;
                 syncing.unanswered = None;
+                syncing.request = number;
                 Ok(())
             }
+            Event::Postponed { app, until } => self.postpone(*app, *until),
             Event::Converging { app } => self.converge(at, *app),
             Event::RevisionMoved { app, .. } => {
                 require(self.step(*app).is_in_progress(), "it is not in progress")
@@ -115,8 +124,10 @@ impl Machine {
             Event::Skipped { app, because } => self.skip(*app, *because),
             Event::Removing { app } => self.remove(at, *app),
             Event::Removed { app } => self.removed(*app),
-            Event::HandOffAsked { app } => self.hand_off(*app, Some(at)),
-            Event::HandedOff { app } => self.hand_off(*app, None),
+            Event::HandOffAsked { app } | Event::TerminateAsked { app } => {
+                self.errand(*app, Some(at))
+            }
+            Event::HandedOff { app } | Event::Terminated { app } => self.errand(*app, None),
             Event::Looked { app } => {
                 self.steps[app.position()].looked = at;
                 Ok(())
@@ -129,6 +140,22 @@ impl Machine {
                 self.run.finished = Some(*verdict);
                 Ok(())
             }
+        }
+    }
+
+    /// The number of the request that an event asks for.
+    fn count_request(&mut self, event: &Event) -> RequestNumber {
+        match event {
+            Event::Syncing { app, .. }
+            | Event::Resent { app }
+            | Event::Unanswered { app, .. }
+            | Event::Postponed { app, .. }
+            | Event::Looked { app } => {
+                let requests = &mut self.steps[app.position()].requests;
+                *requests += 1;
+                *requests
+            }
+            _ => 0,
         }
     }
 
@@ -167,9 +194,9 @@ impl Machine {
         Ok(())
     }
 
-    fn sync(&mut self, at: Time, app: AppIx, attempt: &Attempt) -> Applied {
+    fn sync(&mut self, at: Time, app: AppIx, attempt: &Attempt, number: RequestNumber) -> Applied {
         require(self.action == Action::Deploy, "this run removes")?;
-        let number = match &self.step(app).phase {
+        let count = match &self.step(app).phase {
             Phase::Waiting => {
                 self.may_start(app)?;
                 1
@@ -181,10 +208,12 @@ impl Machine {
             _ => return Err("it neither waits nor retries"),
         };
         let syncing = Syncing {
-            attempt: if planted!(ForgetAttempts) { 1 } else { number },
+            attempt: if planted!(ForgetAttempts) { 1 } else { count },
             since: at,
             operation: attempt.operation.clone(),
             revisions: attempt.revisions.clone(),
+            before: attempt.before.clone(),
+            request: number,
             accepted: attempt.adopted,
             unanswered: None,
         };
@@ -213,9 +242,17 @@ impl Machine {
         let failed_attempts = match &self.step(app).phase {
             Phase::Syncing(syncing) => syncing.attempt,
             Phase::Converging(converging) => converging.attempt,
-            // Somebody else's operation is in the way: the attempt has not been made.
-            Phase::Retrying { failed_attempts, .. } => *failed_attempts,
             _ => return Err("there is no attempt that could have failed"),
+        };
+        self.enter(app, Phase::Retrying { failed_attempts, until });
+        Ok(())
+    }
+
+    fn postpone(&mut self, app: AppIx, until: Time) -> Applied {
+        let failed_attempts = match &self.step(app).phase {
+            Phase::Syncing(syncing) => syncing.attempt - 1,
+            Phase::Retrying { failed_attempts, .. } => *failed_attempts,
+            _ => return Err("there is no attempt that could be postponed"),
         };
         self.enter(app, Phase::Retrying { failed_attempts, until });
         Ok(())
@@ -288,13 +325,13 @@ impl Machine {
         Ok(())
     }
 
-    fn hand_off(&mut self, app: AppIx, since: Option<Time>) -> Applied {
+    fn errand(&mut self, app: AppIx, since: Option<Time>) -> Applied {
         let step = &mut self.steps[app.position()];
-        require(matches!(step.phase, Phase::Done { .. }), "it is not done")?;
-        let before = std::mem::replace(&mut step.handing_off_since, since);
+        require(matches!(step.phase, Phase::Done { .. } | Phase::Failed(_)), "it is not over")?;
+        let before = std::mem::replace(&mut step.errand_since, since);
         match (before, since) {
-            (None, Some(_)) => self.run.handing_off += 1,
-            (Some(_), None) => self.run.handing_off -= 1,
+            (None, Some(_)) => self.run.errands += 1,
+            (Some(_), None) => self.run.errands -= 1,
             // Asked again, because the first question got no answer.
             (Some(_), Some(_)) => {}
             (None, None) => return Err("nobody asked for it"),
@@ -430,7 +467,7 @@ impl Machine {
         // Trouble with comparing is judged when a refresh returns, not when time passes.
         let degraded = |trouble: &&Trouble| matches!(trouble.suspicion, Suspicion::Degraded { .. });
         let trouble = step.trouble.as_ref().filter(degraded).map(|trouble| trouble.since + TROUBLE);
-        let hand_off = step.handing_off_since.map(|since| since + PATIENCE);
+        let errand = step.errand_since.map(|since| since + PATIENCE);
         match &step.phase {
             Phase::Waiting => {
                 let held_up =
@@ -456,9 +493,10 @@ impl Machine {
             Phase::Done { ailing_since, .. } | Phase::Removed { ailing_since } => {
                 let ailing = ailing_since.map(|since| since + self.health_timeout(app));
                 let ailing = ailing.filter(|_| self.has_waiting_followers(app));
-                earliest([hand_off, ailing])
+                earliest([errand, ailing])
             }
-            Phase::Failed(_) | Phase::Skipped(_) => None,
+            Phase::Failed(_) => errand,
+            Phase::Skipped(_) => None,
         }
     }
 
@@ -515,11 +553,13 @@ pub(super) fn app_of(event: &Event) -> Option<AppIx> {
         | Event::RefreshWanted { app }
         | Event::Refreshed { app }
         | Event::HeldUp { app, .. }
+        | Event::Freed { app }
         | Event::Syncing { app, .. }
         | Event::Accepted { app, .. }
         | Event::Unanswered { app, .. }
         | Event::Resent { app }
         | Event::LookReturned { app }
+        | Event::Postponed { app, .. }
         | Event::Converging { app }
         | Event::RevisionMoved { app, .. }
         | Event::Retrying { app, .. }
@@ -534,6 +574,8 @@ pub(super) fn app_of(event: &Event) -> Option<AppIx> {
         | Event::Removed { app }
         | Event::HandOffAsked { app }
         | Event::HandedOff { app }
+        | Event::TerminateAsked { app }
+        | Event::Terminated { app }
         | Event::Looked { app } => Some(*app),
     }
 }

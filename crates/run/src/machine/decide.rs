@@ -1,12 +1,13 @@
 //! What follows from what: triggers in, proposed events out. Nothing here changes anything.
 
 use tiphys_model::platform::Hold;
-use tiphys_model::{AppIx, OperationId, Role};
+use tiphys_model::{AppIx, Role};
 
+use super::step::Syncing;
 use super::{Action, Machine, Phase};
 use crate::cause::Cause;
-use crate::effect::Answer;
-use crate::event::{Because, Event, Evidence, FailState, HeldUp, Signal, Verdict, WaitingOn};
+use crate::effect::{Answer, SyncAnswer};
+use crate::event::{Because, Event, Evidence, FailState, Signal, Verdict, WaitingOn};
 use crate::observation::Observation;
 use crate::planted;
 use crate::time::Time;
@@ -40,7 +41,7 @@ impl Machine {
         match trigger {
             Trigger::Begin { held } => self.begin_run(*held),
             Trigger::Look(app) => self.look(now, seen[app.position()].as_ref(), *app),
-            Trigger::Answer(app, answer) => self.answer(*app, answer),
+            Trigger::Answer(app, answer) => self.answer(now, *app, answer),
             Trigger::Applied(event) => self.follow_up(now, seen, event),
             Trigger::Deadline => self.run_out_of_time(),
             Trigger::Interrupt(signal) => self.interrupt(*signal),
@@ -73,47 +74,49 @@ impl Machine {
         }
     }
 
-    fn answer(&self, app: AppIx, answer: &Answer) -> Vec<Event> {
+    fn answer(&self, now: Time, app: AppIx, answer: &Answer) -> Vec<Event> {
         let step = self.step(app);
-        let ours = |operation: &OperationId| match &step.phase {
-            Phase::Syncing(syncing) => {
-                syncing.accepted.is_none() && syncing.operation == *operation
-            }
-            _ => false,
+        let syncing = match &step.phase {
+            Phase::Syncing(syncing) => Some(syncing),
+            _ => None,
         };
         let failed =
             |state, cause| vec![Event::Failed { app, state, cause, evidence: Evidence::default() }];
         match answer {
-            Answer::SyncAccepted { operation, version } if ours(operation) => {
-                vec![Event::Accepted { app, version: *version }]
+            Answer::Sync { number, answer } => {
+                let asked = |s: &&Syncing| s.accepted.is_none() && s.request == *number;
+                if syncing.filter(asked).is_none() {
+                    return Vec::new();
+                }
+                match answer {
+                    SyncAnswer::Accepted { version } => {
+                        vec![Event::Accepted { app, version: *version }]
+                    }
+                    SyncAnswer::Conflict => {
+                        vec![Event::Postponed { app, until: now + super::RESEND }]
+                    }
+                    SyncAnswer::Unanswered { message } => {
+                        vec![Event::Unanswered { app, message: message.clone() }]
+                    }
+                    SyncAnswer::Refused { message } => {
+                        failed(FailState::Errored, Cause::Refused { message: message.clone() })
+                    }
+                }
             }
-            Answer::SyncConflict { operation } if ours(operation) => {
-                let by = "somebody else".into();
-                vec![
-                    Event::HeldUp { app, why: HeldUp::Operation { by } },
-                    Event::Unanswered { app, message: "another operation is under way".into() },
-                ]
-            }
-            Answer::SyncUnanswered { operation, message } if ours(operation) => {
-                vec![Event::Unanswered { app, message: message.clone() }]
-            }
-            Answer::SyncRefused { operation, message } if ours(operation) => {
-                failed(FailState::Errored, Cause::Refused { message: message.clone() })
+            Answer::Looked { number } => {
+                let unanswered = syncing.and_then(|syncing| syncing.unanswered.as_ref());
+                let asked = unanswered.is_some_and(|u| u.look == *number && !u.looked);
+                asked.then_some(Event::LookReturned { app }).into_iter().collect()
             }
             Answer::Refreshed if step.refresh.in_flight.is_some() => vec![Event::Refreshed { app }],
             Answer::RefreshFailed if step.refresh.in_flight.is_some() => {
                 vec![Event::RefreshWanted { app }]
             }
-            Answer::HandedOff if step.handing_off_since.is_some() => vec![Event::HandedOff { app }],
+            Answer::HandedOff if step.errand_since.is_some() => vec![Event::HandedOff { app }],
+            Answer::Terminated if step.errand_since.is_some() => vec![Event::Terminated { app }],
             Answer::DeleteRefused { message } if matches!(step.phase, Phase::Removing { .. }) => {
                 failed(FailState::Errored, Cause::Refused { message: message.clone() })
             }
-            Answer::Looked => match &step.phase {
-                Phase::Syncing(syncing) if syncing.unanswered.is_some() => {
-                    vec![Event::LookReturned { app }]
-                }
-                _ => Vec::new(),
-            },
             // Late or repeated, or what the watch or the end of the patience will tell.
             _ => Vec::new(),
         }
@@ -124,6 +127,8 @@ impl Machine {
             Event::Refreshed { app }
             | Event::Converging { app }
             | Event::Accepted { app, .. }
+            | Event::LookReturned { app }
+            | Event::Freed { app }
             | Event::RefreshWanted { app } => self.look(now, seen[app.position()].as_ref(), *app),
             Event::Done { app, .. } if self.hands_off(*app) => {
                 vec![Event::HandOffAsked { app: *app }]
@@ -134,7 +139,13 @@ impl Machine {
                 waiting.map(|app| Event::Skipped { app, because }).collect()
             }
             Event::Failed { .. } if planted!(FailedCountsAsDone) => Vec::new(),
-            Event::Failed { app, .. } => self.skip_followers(*app, Because::App(*app)),
+            Event::Failed { app, cause, .. } => {
+                let mut events = self.skip_followers(*app, Because::App(*app));
+                if *cause == Cause::SyncTimeout {
+                    events.push(Event::TerminateAsked { app: *app });
+                }
+                events
+            }
             Event::Skipped { app, .. } if !planted!(SkipOnlyDirectDependants) => {
                 self.skip_followers(*app, Because::App(*app))
             }

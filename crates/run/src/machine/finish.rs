@@ -15,7 +15,7 @@ impl Machine {
         {
             return Some(Event::Finished { verdict: Verdict::Interrupted(signal) });
         }
-        if self.run.unfinished > 0 || self.run.handing_off > 0 {
+        if self.run.unfinished > 0 || self.run.errands > 0 {
             return None;
         }
         let failed = (self.run.lost > 0 && !planted!(SucceedDespiteFailures))

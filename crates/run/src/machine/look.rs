@@ -5,7 +5,7 @@ use std::time::Duration;
 use tiphys_model::{AppIx, Health, Role};
 
 use super::step::{Converging, Syncing};
-use super::{Machine, PATIENCE, Phase, REFRESH_INTERVAL, TROUBLE, TROUBLE_REFRESHES};
+use super::{Machine, PATIENCE, Phase, REFRESH_INTERVAL, RESEND, TROUBLE, TROUBLE_REFRESHES};
 use crate::cause::Cause;
 use crate::event::{Attempt, Event, Evidence, FailState, HeldUp, How};
 use crate::gate::{self, Applied, Expectation, OperationProgress, Suspicion};
@@ -31,8 +31,8 @@ impl Machine {
                 self.try_again(now, seen, app)
             }
             Phase::Done { ailing_since, .. } => self.look_at_done(now, seen, app, *ailing_since),
+            Phase::Failed(_) => self.errand_again(now, app, Event::TerminateAsked { app }),
             Phase::Retrying { .. }
-            | Phase::Failed(_)
             | Phase::Skipped(_)
             | Phase::Removing { .. }
             | Phase::Removed { .. } => Vec::new(),
@@ -60,16 +60,23 @@ impl Machine {
                 None => vec![failed(app, FailState::Failed, Cause::NoApplication, None)],
             };
         }
-        if let Some((since, why)) = &step.held_up
-            && now.since(*since) >= self.sync_timeout(app)
-        {
-            let cause = match why {
-                HeldUp::Operation { by } => Cause::ForeignOperation { by: by.clone() },
-                HeldUp::NotCompared => {
-                    Cause::Comparison { message: "not compared with its current spec".into() }
-                }
-            };
-            return vec![failed(app, FailState::TimedOut, cause, seen)];
+        if let Some((since, why)) = &step.held_up {
+            let still = seen.is_some_and(|seen| match why {
+                HeldUp::Operation { .. } => seen.operation.is_some(),
+                HeldUp::NotCompared => !seen.compared_to_spec,
+            });
+            if !still && !planted!(HeldUpForGood) {
+                return vec![Event::Freed { app }];
+            }
+            if now.since(*since) >= self.sync_timeout(app) {
+                let cause = match why {
+                    HeldUp::Operation { by } => Cause::ForeignOperation { by: by.clone() },
+                    HeldUp::NotCompared => {
+                        Cause::Comparison { message: "not compared with its current spec".into() }
+                    }
+                };
+                return vec![failed(app, FailState::TimedOut, cause, seen)];
+            }
         }
         self.ask_for_refresh(now, app).into_iter().collect()
     }
@@ -120,23 +127,23 @@ impl Machine {
             | OperationProgress::Replaced { .. } => {}
         }
         if now.since(syncing.since) >= self.sync_timeout(app) && !planted!(NoSyncTimeout) {
-            let (state, cause) =
-                match (&syncing.accepted, &syncing.unanswered, &self.step(app).held_up) {
-                    (None, _, Some((_, HeldUp::Operation { by }))) => {
-                        (FailState::TimedOut, Cause::ForeignOperation { by: by.clone() })
-                    }
-                    (None, Some(unanswered), _) => (
-                        FailState::Errored,
-                        Cause::Unreachable { message: unanswered.message.clone() },
-                    ),
-                    _ => (FailState::TimedOut, Cause::SyncTimeout),
-                };
+            let (state, cause) = match &syncing.unanswered {
+                Some(unanswered) => {
+                    (FailState::Errored, Cause::Unreachable { message: unanswered.message.clone() })
+                }
+                None => (FailState::TimedOut, Cause::SyncTimeout),
+            };
             return vec![failed(app, state, cause, Some(seen))];
         }
         match &syncing.unanswered {
+            Some(unanswered) if unanswered.looked && seen.last != syncing.before => {
+                let by =
+                    seen.last.as_ref().map_or("somebody else".into(), |l| l.operation.by.clone());
+                self.attempt_failed(now, app, syncing.attempt, Cause::Stolen { by }, seen)
+            }
             Some(unanswered) if unanswered.resend_at <= now => {
-                let gone = unanswered.looked || planted!(ResendWithoutLooking);
-                gone.then_some(Event::Resent { app }).into_iter().collect()
+                let absent = unanswered.looked || planted!(ResendWithoutLooking);
+                absent.then_some(Event::Resent { app }).into_iter().collect()
             }
             _ => Vec::new(),
         }
@@ -239,7 +246,7 @@ impl Machine {
         let health = seen.map_or(Health::Missing, |seen| seen.health);
         match (health, ailing_since) {
             (Health::Healthy, Some(_)) => vec![Event::Recovered { app }],
-            (Health::Healthy, None) => self.hand_off_again(now, app),
+            (Health::Healthy, None) => self.errand_again(now, app, Event::HandOffAsked { app }),
             (_, None) => vec![Event::Ailing { app, health: Some(health) }],
             (_, Some(since)) if now.since(since) >= self.health_timeout(app) => {
                 if planted!(WaitForUnhealthyForEver) {
@@ -247,14 +254,15 @@ impl Machine {
                 }
                 self.skip_followers(app, crate::event::Because::Unhealthy(app))
             }
-            (_, Some(_)) => self.hand_off_again(now, app),
+            (_, Some(_)) => self.errand_again(now, app, Event::HandOffAsked { app }),
         }
     }
 
-    fn hand_off_again(&self, now: Time, app: AppIx) -> Vec<Event> {
-        let since = self.step(app).handing_off_since;
+    /// Asks once more for what has not been answered.
+    fn errand_again(&self, now: Time, app: AppIx, errand: Event) -> Vec<Event> {
+        let since = self.step(app).errand_since;
         let unanswered = since.is_some_and(|since| now.since(since) >= PATIENCE);
-        unanswered.then_some(Event::HandOffAsked { app }).into_iter().collect()
+        unanswered.then_some(errand).into_iter().collect()
     }
 
     /// Another attempt after a back-off, or the end of the step.
@@ -286,8 +294,23 @@ impl Machine {
         let Phase::Retrying { failed_attempts, .. } = self.step(app).phase else {
             return Vec::new();
         };
-        if let Some(operation) = &seen.operation {
-            let by = operation.by.clone();
+        let operation = self.operation_id(app, failed_attempts + 1);
+        let attempt = |adopted| Attempt {
+            operation: operation.clone(),
+            revisions: seen.revisions.clone(),
+            before: seen.last.clone(),
+            adopted,
+        };
+        // A request that was thought to be lost, or refused because of itself.
+        let arrived = !matches!(
+            gate::operation(seen, &operation),
+            OperationProgress::Unseen | OperationProgress::Replaced { .. }
+        );
+        if arrived {
+            return vec![Event::Syncing { app, attempt: attempt(Some(seen.version)) }];
+        }
+        if let Some(foreign) = &seen.operation {
+            let by = foreign.by.clone();
             let too_long = self
                 .step(app)
                 .held_up
@@ -297,15 +320,12 @@ impl Machine {
                 let cause = Cause::ForeignOperation { by };
                 return vec![failed(app, FailState::TimedOut, cause, Some(seen))];
             }
-            let cause = Cause::Stolen { by: by.clone() };
             return vec![
                 Event::HeldUp { app, why: HeldUp::Operation { by } },
-                Event::Retrying { app, cause, until: now + REFRESH_INTERVAL },
+                Event::Postponed { app, until: now + RESEND },
             ];
         }
-        let operation = self.operation_id(app, failed_attempts + 1);
-        let attempt = Attempt { operation, revisions: seen.revisions.clone(), adopted: None };
-        vec![Event::Syncing { app, attempt }]
+        vec![Event::Syncing { app, attempt: attempt(None) }]
     }
 }
 

@@ -34,14 +34,18 @@ impl Machine {
         let planned = &self.plan.app(app).app;
         let sync = |revisions| {
             let operation = self.operation_id(app, 1);
-            vec![Event::Syncing { app, attempt: Attempt { operation, revisions, adopted: None } }]
+            vec![Event::Syncing {
+                app,
+                attempt: Attempt { operation, revisions, before: seen.last.clone(), adopted: None },
+            }]
         };
         match gate::start(seen, self.tag, &planned.name, &planned.tolerate_drift) {
             Start::AlreadyCurrent if planted!(AlwaysSync) => sync(seen.revisions.clone()),
             Start::AlreadyCurrent => vec![Event::Done { app, how: How::AlreadyCurrent }],
             Start::Sync { revisions } => sync(revisions),
             Start::Adopt { operation, revisions, ended } => {
-                let attempt = Attempt { operation, revisions, adopted: Some(seen.version) };
+                let adopted = Some(seen.version);
+                let attempt = Attempt { operation, revisions, before: seen.last.clone(), adopted };
                 let mut events = vec![Event::Syncing { app, attempt }];
                 events.extend(ended.then_some(Event::Converging { app }));
                 events

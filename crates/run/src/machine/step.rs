@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use tiphys_model::OperationId;
 
+use crate::effect::RequestNumber;
 use crate::event::{Because, FailState, HeldUp, How};
 use crate::gate::Suspicion;
-use crate::observation::Revisions;
+use crate::observation::{LastOperation, Revisions};
 use crate::time::Time;
 
 /// What a run knows of one of its apps.
@@ -21,9 +22,12 @@ pub struct Step {
     pub(super) trouble: Option<Trouble>,
     /// Since when something that the run cannot change keeps it from syncing.
     pub(super) held_up: Option<(Time, HeldUp)>,
+    /// How many numbered requests have been made for it.
+    pub(super) requests: RequestNumber,
     /// When it was last asked for a look.
     pub(super) looked: Time,
-    pub(super) handing_off_since: Option<Time>,
+    /// It is over, but has not been handed off, or its operation has not been terminated.
+    pub(super) errand_since: Option<Time>,
     /// When it first synced or was first removed.
     pub(super) started: Option<Time>,
     /// The entry of this step among the machine's timers.
@@ -63,6 +67,10 @@ pub struct Syncing {
     pub since: Time,
     pub operation: OperationId,
     pub revisions: Revisions,
+    /// The last operation before this one.
+    pub(super) before: Option<LastOperation>,
+    /// The newest request for it.
+    pub(super) request: RequestNumber,
     /// The version of the Application in which the operation stood first.
     pub(super) accepted: Option<u64>,
     pub(super) unanswered: Option<Unanswered>,
@@ -73,7 +81,9 @@ pub struct Syncing {
 pub(super) struct Unanswered {
     pub(super) message: Arc<str>,
     pub(super) resend_at: Time,
-    /// A look that was asked for since then did not show the operation.
+    /// The look that was asked for because of it.
+    pub(super) look: RequestNumber,
+    /// It has come back, and did not show the operation.
     pub(super) looked: bool,
 }
 
@@ -123,8 +133,9 @@ impl Step {
             refresh: Refresh::default(),
             trouble: None,
             held_up: None,
+            requests: 0,
             looked: Time::START,
-            handing_off_since: None,
+            errand_since: None,
             started: None,
             timer: None,
         }

@@ -10,7 +10,7 @@ use crate::engine::Recorded;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Said {
     Nothing,
-    InProgress { attempts: u32 },
+    InProgress,
     Done { well: bool },
     Over,
 }
@@ -42,12 +42,14 @@ pub(super) fn check(plan: &Plan, action: Action, records: &[Recorded]) -> Vec<Br
 impl Reader<'_> {
     fn read(&mut self, event: &Event) {
         match event {
-            Event::Syncing { app, .. } => match self.said[app.position()] {
+            Event::Syncing { app, attempt } => match self.said[app.position()] {
                 Said::Nothing => self.starts(*app),
-                Said::InProgress { attempts } => {
+                Said::InProgress => {
+                    // One that was found under way carries the number of another run.
                     let limit = self.plan.app(*app).app.retry.limit;
-                    self.require(attempts <= limit, Law::Limits, *app, "has had all attempts");
-                    self.said[app.position()] = Said::InProgress { attempts: attempts + 1 };
+                    let within =
+                        attempt.operation.attempt <= limit + 1 || attempt.adopted.is_some();
+                    self.require(within, Law::Limits, *app, "has had all attempts");
                 }
                 Said::Done { .. } | Said::Over => {
                     self.blame(Law::NeverUnstarted, *app, "syncs again after its end");
@@ -59,11 +61,11 @@ impl Reader<'_> {
                 }
             }
             Event::Converging { app } | Event::Retrying { app, .. } => {
-                let started = matches!(self.said[app.position()], Said::InProgress { .. });
+                let started = matches!(self.said[app.position()], Said::InProgress);
                 self.require(started, Law::NeverUnstarted, *app, "goes on without having started");
             }
             Event::Done { app, how } => {
-                let started = matches!(self.said[app.position()], Said::InProgress { .. });
+                let started = matches!(self.said[app.position()], Said::InProgress);
                 let expected = *how == How::Applied;
                 self.require(
                     started == expected,
@@ -102,7 +104,7 @@ impl Reader<'_> {
                 self.broken.push(Broken { law, what });
             }
         }
-        self.said[app.position()] = Said::InProgress { attempts: 1 };
+        self.said[app.position()] = Said::InProgress;
         self.in_progress += 1;
         let limit = self.plan.policies.concurrency.get() as usize;
         self.require(self.in_progress <= limit, Law::Limits, app, "exceeds the concurrency");
@@ -116,7 +118,7 @@ impl Reader<'_> {
     fn ends(&mut self, app: AppIx, said: Said) {
         let before = std::mem::replace(&mut self.said[app.position()], said);
         match before {
-            Said::InProgress { .. } => {
+            Said::InProgress => {
                 self.in_progress -= 1;
                 if let Some(group) = self.plan.app(app).app.group {
                     self.by_group[group] -= 1;
@@ -128,7 +130,7 @@ impl Reader<'_> {
             }
         }
         let verified = self.plan.app(app).role == Role::Verify && self.action == Action::Deploy;
-        let touched = matches!(before, Said::InProgress { .. });
+        let touched = matches!(before, Said::InProgress);
         self.require(!(verified && touched), Law::StartCondition, app, "lies outside the scope");
     }
 
