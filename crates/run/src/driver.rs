@@ -78,7 +78,7 @@ impl Driver {
                     return VecDeque::new();
                 }
                 self.versions[app.position()] = version;
-                self.seen[app.position()] = seen;
+                self.seen[app.position()] = seen.map(|seen| *seen);
                 [Trigger::Look(app)].into()
             }
             Input::Answered { app, answer } => [Trigger::Answer(app, answer)].into(),

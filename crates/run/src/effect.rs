@@ -103,7 +103,7 @@ pub enum Input {
     Observed {
         app: AppIx,
         version: u64,
-        seen: Option<Observation>,
+        seen: Option<Box<Observation>>,
     },
     Answered {
         app: AppIx,

@@ -10,12 +10,14 @@
 //! proposes. There is no clock here, no IO and no randomness: time comes in as an argument.
 
 mod apply;
+mod counts;
 mod decide;
 mod finish;
 mod look;
 mod remove;
 mod start;
 mod step;
+mod timers;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,7 +29,7 @@ use tiphys_plan::StartQueue;
 
 use crate::effect::Effect;
 use crate::event::{Event, Signal, Verdict};
-use crate::planted;
+use crate::planted::planted;
 use crate::time::Time;
 
 pub use apply::Illegal;

@@ -2,7 +2,7 @@
 //!
 //! The laws are only worth something if they catch mistakes. Each [`Bug`] is one: with the
 //! feature `planted-bugs` a test can switch it on and must see a law fail. Without the feature,
-//! which is how the program is built, `planted!` is `false` and nothing of it is left.
+//! which is how the program is built, `planted!` is `false` and nothing of it is left over.
 
 /// One mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,44 +53,35 @@ pub enum Bug {
 }
 
 #[cfg(feature = "planted-bugs")]
-mod active {
-    use super::Bug;
-    use std::cell::Cell;
-
-    thread_local! {
-        static ACTIVE: Cell<Option<Bug>> = const { Cell::new(None) };
-    }
-
-    /// Runs `body` with a bug switched on, for this thread only.
-    pub fn with_bug<T>(bug: Bug, body: impl FnOnce() -> T) -> T {
-        ACTIVE.set(Some(bug));
-        let result = body();
-        ACTIVE.set(None);
-        result
-    }
-
-    pub(crate) fn is_active(bug: Bug) -> bool {
-        ACTIVE.get() == Some(bug)
-    }
+thread_local! {
+    static ACTIVE: std::cell::Cell<Option<Bug>> = const { std::cell::Cell::new(None) };
 }
 
+/// Runs `body` with a bug switched on, for this thread only.
 #[cfg(feature = "planted-bugs")]
-pub use active::with_bug;
+pub fn with_bug<T>(bug: Bug, body: impl FnOnce() -> T) -> T {
+    ACTIVE.set(Some(bug));
+    let result = body();
+    ACTIVE.set(None);
+    result
+}
 
 #[cfg(feature = "planted-bugs")]
 pub(crate) fn is_active(bug: Bug) -> bool {
-    active::is_active(bug)
+    ACTIVE.get() == Some(bug)
 }
 
-/// Whether a bug is switched on; `false` without the feature.
-#[macro_export]
-#[doc(hidden)]
-macro_rules! planted {
-    ($bug:ident) => {{
-        #[cfg(feature = "planted-bugs")]
-        let active = $crate::planted::is_active($crate::planted::Bug::$bug);
-        #[cfg(not(feature = "planted-bugs"))]
-        let active = false;
-        active
-    }};
+#[cfg(not(feature = "planted-bugs"))]
+#[inline]
+pub(crate) fn is_active(_: Bug) -> bool {
+    false
 }
+
+/// Whether a bug is switched on.
+macro_rules! planted {
+    ($bug:ident) => {
+        $crate::planted::is_active($crate::planted::Bug::$bug)
+    };
+}
+
+pub(crate) use planted;

@@ -17,10 +17,10 @@ impl Chance {
     #[must_use]
     pub fn stream(seed: u64, purpose: u64) -> Self {
         let mut mixer = Chance(seed ^ purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        Chance(mixer.next())
+        Chance(mixer.draw())
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -30,12 +30,12 @@ impl Chance {
 
     /// A number from `least` up to, and including, `most`.
     pub fn between(&mut self, least: u64, most: u64) -> u64 {
-        least + self.next() % (most - least + 1)
+        least + self.draw() % (most - least + 1)
     }
 
     /// True once in `times`.
     pub fn once_in(&mut self, times: u64) -> bool {
-        self.next() % times == 0
+        self.draw().is_multiple_of(times)
     }
 
     pub fn millis(&mut self, least: u64, most: u64) -> Duration {

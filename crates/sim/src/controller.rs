@@ -234,12 +234,12 @@ impl Controller {
             Job::OperationEnd { serial } if serial == self.app(app).serial => {
                 self.end_operation(now, app);
             }
-            Job::OperationStart { .. } | Job::OperationEnd { .. } => {}
             Job::Reconcile => self.reconcile(now, app),
             Job::HealthTurns { serial, to } if serial == self.app(app).serial => {
                 self.turn(now, app, to);
             }
-            Job::HealthTurns { .. } => {}
+            // Of an operation that has been replaced since.
+            Job::OperationStart { .. } | Job::OperationEnd { .. } | Job::HealthTurns { .. } => {}
             Job::Gone => {
                 self.write(app, |sim| sim.exists = false);
                 self.facts.push((now, Fact::Gone { app }));

@@ -331,7 +331,6 @@ impl Simulation {
                 if version > self.told[app.position()].0 {
                     self.told[app.position()] = (version, truth);
                 }
-                let seen = seen.map(|seen| *seen);
                 self.tell(Input::Observed { app, version, seen })?;
             }
             Happening::Answer(app, answer, epoch) if epoch == self.epoch => {
@@ -342,16 +341,19 @@ impl Simulation {
                 self.tick_at = None;
                 self.tell(Input::Tick)?;
             }
-            Happening::Told { .. }
-            | Happening::Answer(..)
-            | Happening::Listed(_)
-            | Happening::Tick(_) => {}
             Happening::Fault(position, run) if run == self.run => self.strike(position)?,
             Happening::Interrupt(signal, run) if run == self.run => {
                 self.tell(Input::Interrupted(signal))?;
             }
             Happening::Restart(run) if run == self.run => self.start_driver(),
-            Happening::Fault(..) | Happening::Interrupt(..) | Happening::Restart(_) => {}
+            // For a driver or a run that is no more.
+            Happening::Told { .. }
+            | Happening::Answer(..)
+            | Happening::Listed(_)
+            | Happening::Tick(_)
+            | Happening::Fault(..)
+            | Happening::Interrupt(..)
+            | Happening::Restart(_) => {}
         }
         Ok(())
     }

@@ -50,9 +50,8 @@ impl Scenario {
             faults.push(Fault { target, kind, at });
         }
         let effect = usize::try_from(chance.between(0, 6 * apps as u64)).unwrap_or_default();
-        let crash = chance.once_in(6).then(|| match chance.once_in(2) {
-            true => Crash::BeforeEffect(effect),
-            false => Crash::AfterEffect(effect),
+        let crash = chance.once_in(6).then(|| {
+            if chance.once_in(2) { Crash::BeforeEffect(effect) } else { Crash::AfterEffect(effect) }
         });
         let interrupt = chance.once_in(12).then(|| {
             let signal = if chance.once_in(3) { Signal::Terminate } else { Signal::Interrupt };

@@ -7,7 +7,7 @@ use tiphys_model::{Health, OperationId};
 use super::{Missing, Suspicion, comparison_trouble, hopeless, missing, same_revisions};
 use crate::cause::Cause;
 use crate::observation::{LastOperation, Observation, OperationPhase, Revisions};
-use crate::planted;
+use crate::planted::planted;
 
 /// What a step expects to see.
 #[derive(Debug, Clone, Copy)]

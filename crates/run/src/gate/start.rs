@@ -8,7 +8,7 @@ use tiphys_model::{AppName, OperationId};
 use super::{Missing, Suspicion, comparison_trouble, hopeless, missing};
 use crate::cause::Cause;
 use crate::observation::{Observation, OperationPhase, Revisions};
-use crate::planted;
+use crate::planted::planted;
 
 /// How a step begins.
 #[derive(Debug, Clone, PartialEq, Eq)]

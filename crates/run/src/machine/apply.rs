@@ -3,11 +3,10 @@
 use tiphys_model::{AppIx, Role};
 
 use super::step::{Asked, Converging, Phase, Syncing, Trouble, Unanswered};
-use super::{Action, Machine, PATIENCE, REFRESH_INTERVAL, TROUBLE};
+use super::{Action, Machine, PATIENCE, REFRESH_INTERVAL};
 use crate::effect::RequestNumber;
 use crate::event::{Attempt, Because, Event, FailState, How};
-use crate::gate::Suspicion;
-use crate::planted;
+use crate::planted::planted;
 use crate::time::Time;
 
 /// An event that must not happen in the state it was proposed for.
@@ -41,22 +40,12 @@ impl Machine {
         Ok(())
     }
 
-    /// What ails has a timer only while something waits for it.
-    fn set_timers_around(&mut self, app: AppIx) {
-        for position in 0..self.prerequisites(app).len() {
-            let prerequisite = self.prerequisites(app)[position];
-            if self.step(prerequisite).ailing_since().is_some() {
-                self.set_timer(prerequisite);
-            }
-        }
-    }
-
     fn change(&mut self, at: Time, event: &Event) -> Applied {
         let number = self.count_request(event);
         match event {
             Event::Begun => self.begin(),
             Event::Held => Ok(()),
-            Event::Waiting { app, .. } => require(self.is_waiting(*app), "it is not waiting"),
+            Event::Waiting { app, .. } => require(self.waits(*app), "it is not waiting"),
             Event::RefreshAsked { app } => self.refresh_asked(at, *app),
             Event::RefreshWanted { app } => {
                 let refresh = &mut self.steps[app.position()].refresh;
@@ -292,7 +281,7 @@ impl Machine {
     }
 
     fn skip(&mut self, app: AppIx, because: Because) -> Applied {
-        require(self.is_waiting(app) || planted!(SkipWhatHasStarted), "it has started")?;
+        require(self.waits(app) || planted!(SkipWhatHasStarted), "it has started")?;
         self.enter(app, Phase::Skipped(because));
         Ok(())
     }
@@ -357,191 +346,16 @@ impl Machine {
         require(room, "it is not its turn")
     }
 
-    fn is_waiting(&self, app: AppIx) -> bool {
-        self.step(app).phase == Phase::Waiting
-    }
-
     fn syncing_mut(&mut self, app: AppIx) -> Result<&mut Syncing, &'static str> {
         match &mut self.steps[app.position()].phase {
             Phase::Syncing(syncing) => Ok(syncing),
             _ => Err("it does not sync"),
         }
     }
-
-    /// Moves a step to a phase and keeps every count true.
-    fn enter(&mut self, app: AppIx, phase: Phase) {
-        let group = self.group(app);
-        let (priority, queued) = (self.priority(app), self.step(app).queued);
-        let step = &mut self.steps[app.position()];
-        let before = Summary::of(step);
-        step.phase = phase;
-        step.trouble = None;
-        let after = Summary::of(step);
-        if queued && step.phase != Phase::Waiting {
-            step.queued = false;
-            self.queue.remove(app, priority, group);
-        }
-        match (before.in_progress, after.in_progress) {
-            (false, true) => self.queue.occupy(group),
-            (true, false) => self.queue.release(group),
-            _ => {}
-        }
-        let count = |counter: &mut usize, before: bool, after: bool| match (before, after) {
-            (false, true) => *counter += 1,
-            (true, false) => *counter -= 1,
-            _ => {}
-        };
-        count(&mut self.run.unfinished, !before.over, !after.over);
-        count(&mut self.run.lost, before.lost, after.lost);
-        count(&mut self.run.ailing, before.ailing, after.ailing);
-        count(&mut self.run.syncing, before.syncing, after.syncing);
-        if before.satisfied != after.satisfied {
-            self.tell_followers(app, after.satisfied);
-        }
-    }
-
-    fn tell_followers(&mut self, app: AppIx, satisfied: bool) {
-        for position in 0..self.followers(app).len() {
-            let follower = self.followers(app)[position];
-            let unmet = &mut self.steps[follower.position()].unmet;
-            if satisfied {
-                *unmet -= 1;
-            } else {
-                *unmet += 1;
-            }
-            self.requeue(follower);
-        }
-    }
-
-    /// Whether the step waits for nothing but room, and so stands in the queue.
-    pub(super) fn requeue(&mut self, app: AppIx) {
-        let step = self.step(app);
-        let decided = self.action == Action::Teardown || step.refresh.fresh;
-        let ready = self.run.begun
-            && step.phase == Phase::Waiting
-            && self.met(app)
-            && decided
-            && self.role(app) == Role::Deploy;
-        if ready == step.queued {
-            return;
-        }
-        let (priority, group) = (self.priority(app), self.group(app));
-        self.steps[app.position()].queued = ready;
-        if ready {
-            self.queue.insert(app, priority, group);
-        } else {
-            self.queue.remove(app, priority, group);
-        }
-    }
-
-    fn met(&self, app: AppIx) -> bool {
-        let step = self.step(app);
-        step.unmet == 0
-            || (planted!(StartWhenFirstDependencyIsDone)
-                && step.unmet < self.prerequisites(app).len())
-            || planted!(RemoveAllAtOnce)
-    }
-
-    fn set_timer(&mut self, app: AppIx) {
-        let next = self.next_timer(app);
-        let step = &mut self.steps[app.position()];
-        if step.timer == next {
-            return;
-        }
-        if let Some(old) = std::mem::replace(&mut step.timer, next) {
-            self.timers.remove(&(old, app));
-        }
-        self.timers.extend(next.map(|time| (time, app)));
-    }
-
-    /// When the step needs a decision even if nothing happens to it.
-    fn next_timer(&self, app: AppIx) -> Option<Time> {
-        let step = self.step(app);
-        let refresh = match &step.refresh {
-            refresh if refresh.wanted => {
-                Some(refresh.last_asked.map_or(Time::START, |last| last + REFRESH_INTERVAL))
-            }
-            refresh => refresh.in_flight.map(|asked| asked.at + PATIENCE),
-        };
-        let look = step.looked + PATIENCE;
-        // Trouble with comparing is judged when a refresh returns, not when time passes.
-        let degraded = |trouble: &&Trouble| matches!(trouble.suspicion, Suspicion::Degraded { .. });
-        let trouble = step.trouble.as_ref().filter(degraded).map(|trouble| trouble.since + TROUBLE);
-        let errand = step.errand_since.map(|since| since + PATIENCE);
-        match &step.phase {
-            Phase::Waiting => {
-                let held_up =
-                    step.held_up.as_ref().map(|(since, _)| *since + self.sync_timeout(app));
-                earliest([refresh, held_up])
-            }
-            Phase::Syncing(syncing) => {
-                let timeout = syncing.since + self.sync_timeout(app);
-                let resend = syncing.unanswered.as_ref().filter(|unanswered| unanswered.looked);
-                let resend = resend.map(|unanswered| unanswered.resend_at);
-                earliest([Some(timeout).filter(|_| !planted!(NoSyncTimeout)), resend, Some(look)])
-            }
-            Phase::Converging(converging) => {
-                let timeout = converging.since + self.health_timeout(app);
-                let timeout = Some(timeout).filter(|_| !planted!(NoHealthTimeout));
-                earliest([timeout, refresh, trouble, Some(look)])
-            }
-            Phase::Retrying { .. } if self.run.interrupted.is_some() => None,
-            Phase::Retrying { until, .. } => Some(*until),
-            Phase::Removing { since } => {
-                earliest([Some(*since + self.health_timeout(app)), Some(look)])
-            }
-            Phase::Done { ailing_since, .. } | Phase::Removed { ailing_since } => {
-                let ailing = ailing_since.map(|since| since + self.health_timeout(app));
-                let ailing = ailing.filter(|_| self.has_waiting_followers(app));
-                earliest([errand, ailing])
-            }
-            Phase::Failed(_) => errand,
-            Phase::Skipped(_) => None,
-        }
-    }
-
-    fn has_waiting_followers(&self, app: AppIx) -> bool {
-        self.followers(app).iter().any(|follower| self.is_waiting(*follower))
-    }
-}
-
-/// What the counts depend on.
-struct Summary {
-    over: bool,
-    in_progress: bool,
-    lost: bool,
-    ailing: bool,
-    syncing: bool,
-    satisfied: bool,
-}
-
-impl Summary {
-    fn of(step: &super::Step) -> Self {
-        let failed = matches!(step.phase, Phase::Failed(_));
-        Summary {
-            over: step.is_over(),
-            in_progress: step.is_in_progress(),
-            lost: failed || matches!(step.phase, Phase::Skipped(_)),
-            ailing: step.ailing_since().is_some(),
-            syncing: matches!(step.phase, Phase::Syncing(_)),
-            satisfied: step.is_satisfied()
-                || (failed && planted!(FailedCountsAsDone))
-                || (step.ailing_since().is_some()
-                    && planted!(ForgetDependenciesThatTurnedUnhealthy))
-                || (matches!(step.phase, Phase::Converging(_))
-                    && planted!(IgnoreHealthOfDependencies))
-                || (matches!(step.phase, Phase::Removing { .. })
-                    && planted!(RemoveWhileDependantIsGoing)),
-        }
-    }
 }
 
 fn require(condition: bool, otherwise: &'static str) -> Applied {
     if condition { Ok(()) } else { Err(otherwise) }
-}
-
-fn earliest<const N: usize>(times: [Option<Time>; N]) -> Option<Time> {
-    times.into_iter().flatten().min()
 }
 
 /// The app whose step an event changes.

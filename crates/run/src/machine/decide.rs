@@ -9,7 +9,7 @@ use crate::cause::Cause;
 use crate::effect::{Answer, SyncAnswer};
 use crate::event::{Because, Event, Evidence, FailState, Signal, Verdict, WaitingOn};
 use crate::observation::Observation;
-use crate::planted;
+use crate::planted::planted;
 use crate::time::Time;
 
 /// The newest look at each app; `None`: it does not exist.
@@ -85,7 +85,7 @@ impl Machine {
         match answer {
             Answer::Sync { number, answer } => {
                 let asked = |s: &&Syncing| s.accepted.is_none() && s.request == *number;
-                if syncing.filter(asked).is_none() {
+                if !syncing.as_ref().is_some_and(asked) {
                     return Vec::new();
                 }
                 match answer {

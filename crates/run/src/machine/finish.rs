@@ -2,7 +2,7 @@
 
 use super::Machine;
 use crate::event::{Event, Verdict};
-use crate::planted;
+use crate::planted::planted;
 
 impl Machine {
     /// The end of the run, once nothing is left to do.

@@ -10,7 +10,7 @@ use crate::cause::Cause;
 use crate::event::{Attempt, Event, Evidence, FailState, HeldUp, How};
 use crate::gate::{self, Applied, Expectation, OperationProgress, Suspicion};
 use crate::observation::Observation;
-use crate::planted;
+use crate::planted::planted;
 use crate::time::Time;
 
 impl Machine {

@@ -10,13 +10,6 @@ use crate::observation::Observation;
 use crate::time::Time;
 
 impl Machine {
-    pub(super) fn start_removal(&self, seen: Option<&Observation>, app: AppIx) -> Vec<Event> {
-        match seen {
-            Some(_) => vec![Event::Removing { app }],
-            None => vec![Event::Removed { app }],
-        }
-    }
-
     pub(super) fn look_at_removal(
         &self,
         now: Time,
@@ -51,5 +44,13 @@ impl Machine {
             }
             _ => Vec::new(),
         }
+    }
+}
+
+/// What is not there need not be removed.
+pub(super) fn start_removal(seen: Option<&Observation>, app: AppIx) -> Vec<Event> {
+    match seen {
+        Some(_) => vec![Event::Removing { app }],
+        None => vec![Event::Removed { app }],
     }
 }

@@ -4,12 +4,13 @@ use tiphys_model::AppIx;
 
 use super::decide::Seen;
 use super::look::failed;
+use super::remove::start_removal;
 use super::{Action, Machine};
 use crate::cause::Cause;
 use crate::event::{Attempt, Event, FailState, HeldUp, How};
 use crate::gate::{self, Start};
 use crate::observation::Observation;
-use crate::planted;
+use crate::planted::planted;
 use crate::time::Time;
 
 impl Machine {
@@ -22,7 +23,7 @@ impl Machine {
         let Some(app) = self.queue.first() else { return Vec::new() };
         let seen = seen[app.position()].as_ref();
         match self.action {
-            Action::Teardown => self.start_removal(seen, app),
+            Action::Teardown => start_removal(seen, app),
             Action::Deploy => match seen {
                 Some(seen) => self.start_deployment(now, seen, app),
                 None => vec![failed(app, FailState::Failed, Cause::NoApplication, None)],

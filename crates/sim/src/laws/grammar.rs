@@ -55,10 +55,8 @@ impl Reader<'_> {
                     self.blame(Law::NeverUnstarted, *app, "syncs again after its end");
                 }
             },
-            Event::Removing { app } => {
-                if self.said[app.position()] == Said::Nothing {
-                    self.starts(*app);
-                }
+            Event::Removing { app } if self.said[app.position()] == Said::Nothing => {
+                self.starts(*app);
             }
             Event::Converging { app } | Event::Retrying { app, .. } => {
                 let started = matches!(self.said[app.position()], Said::InProgress);

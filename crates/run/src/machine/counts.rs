@@ -1,0 +1,115 @@
+//! What follows from a step's phase: counts, room, the start queue, and what waits for it.
+
+use tiphys_model::{AppIx, Role};
+
+use super::step::{Phase, Step};
+use super::{Action, Machine};
+use crate::planted::planted;
+
+impl Machine {
+    /// Moves a step to a phase and keeps every count true.
+    pub(super) fn enter(&mut self, app: AppIx, phase: Phase) {
+        let group = self.group(app);
+        let (priority, queued) = (self.priority(app), self.step(app).queued);
+        let step = &mut self.steps[app.position()];
+        let before = Summary::of(step);
+        step.phase = phase;
+        step.trouble = None;
+        let after = Summary::of(step);
+        if queued && step.phase != Phase::Waiting {
+            step.queued = false;
+            self.queue.remove(app, priority, group);
+        }
+        match (before.in_progress, after.in_progress) {
+            (false, true) => self.queue.occupy(group),
+            (true, false) => self.queue.release(group),
+            _ => {}
+        }
+        let count = |counter: &mut usize, before: bool, after: bool| match (before, after) {
+            (false, true) => *counter += 1,
+            (true, false) => *counter -= 1,
+            _ => {}
+        };
+        count(&mut self.run.unfinished, !before.over, !after.over);
+        count(&mut self.run.lost, before.lost, after.lost);
+        count(&mut self.run.ailing, before.ailing, after.ailing);
+        count(&mut self.run.syncing, before.syncing, after.syncing);
+        if before.satisfied != after.satisfied {
+            self.tell_followers(app, after.satisfied);
+        }
+    }
+
+    fn tell_followers(&mut self, app: AppIx, satisfied: bool) {
+        for position in 0..self.followers(app).len() {
+            let follower = self.followers(app)[position];
+            let unmet = &mut self.steps[follower.position()].unmet;
+            if satisfied {
+                *unmet -= 1;
+            } else {
+                *unmet += 1;
+            }
+            self.requeue(follower);
+        }
+    }
+
+    /// Whether the step waits for nothing but room, and so stands in the queue.
+    pub(super) fn requeue(&mut self, app: AppIx) {
+        let step = self.step(app);
+        let decided = self.action == Action::Teardown || step.refresh.fresh;
+        let ready = self.run.begun
+            && step.phase == Phase::Waiting
+            && self.met(app)
+            && decided
+            && self.role(app) == Role::Deploy;
+        if ready == step.queued {
+            return;
+        }
+        let (priority, group) = (self.priority(app), self.group(app));
+        self.steps[app.position()].queued = ready;
+        if ready {
+            self.queue.insert(app, priority, group);
+        } else {
+            self.queue.remove(app, priority, group);
+        }
+    }
+
+    fn met(&self, app: AppIx) -> bool {
+        let step = self.step(app);
+        step.unmet == 0
+            || (planted!(StartWhenFirstDependencyIsDone)
+                && step.unmet < self.prerequisites(app).len())
+            || planted!(RemoveAllAtOnce)
+    }
+}
+
+/// What the counts depend on.
+#[expect(clippy::struct_excessive_bools, reason = "each is one independent count")]
+struct Summary {
+    over: bool,
+    in_progress: bool,
+    lost: bool,
+    ailing: bool,
+    syncing: bool,
+    satisfied: bool,
+}
+
+impl Summary {
+    fn of(step: &Step) -> Self {
+        let failed = matches!(step.phase, Phase::Failed(_));
+        Summary {
+            over: step.is_over(),
+            in_progress: step.is_in_progress(),
+            lost: failed || matches!(step.phase, Phase::Skipped(_)),
+            ailing: step.ailing_since().is_some(),
+            syncing: matches!(step.phase, Phase::Syncing(_)),
+            satisfied: step.is_satisfied()
+                || (failed && planted!(FailedCountsAsDone))
+                || (step.ailing_since().is_some()
+                    && planted!(ForgetDependenciesThatTurnedUnhealthy))
+                || (matches!(step.phase, Phase::Converging(_))
+                    && planted!(IgnoreHealthOfDependencies))
+                || (matches!(step.phase, Phase::Removing { .. })
+                    && planted!(RemoveWhileDependantIsGoing)),
+        }
+    }
+}
