@@ -17,6 +17,8 @@ pub enum DurationError {
     Negative,
     #[error("the number {0} lacks a unit")]
     NoUnit(String),
+    #[error("a duration is made of whole numbers")]
+    Fraction,
     #[error("{0:?} is not a unit of time")]
     Unit(String),
     #[error("a number is missing before {0:?}")]
@@ -50,6 +52,9 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
         }
         if unit.is_empty() {
             return Err(DurationError::NoUnit(number.to_owned()));
+        }
+        if unit == "." {
+            return Err(DurationError::Fraction);
         }
         if !UNITS.iter().any(|(name, _)| *name == unit) {
             return Err(DurationError::Unit(unit.to_owned()));
@@ -101,7 +106,9 @@ mod tests {
             ("m", DurationError::NoNumber("m".into())),
             ("5 m", DurationError::Unit(" m".into())),
             ("5d", DurationError::Unit("d".into())),
-            ("1.5h", DurationError::Unit(".".into())),
+            ("1.5h", DurationError::Fraction),
+            ("1h0.5m", DurationError::Fraction),
+            ("1.h", DurationError::Unit(".h".into())),
             ("5s1m", DurationError::Order),
             ("1m1m", DurationError::Order),
             ("169h", DurationError::TooLong),

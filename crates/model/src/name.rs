@@ -12,12 +12,14 @@ use std::sync::Arc;
 pub enum NameError {
     #[error("the name is empty")]
     Empty,
-    #[error("the name has {length} characters, more than the {limit} that Kubernetes allows")]
+    #[error("the name has {length} characters, but at most {limit} are allowed here")]
     TooLong { length: usize, limit: usize },
     #[error("{found:?} cannot stand in a name: use lower-case letters, digits, {allowed}")]
     Character { found: char, allowed: &'static str },
     #[error("a name begins and ends with a letter or a digit, not with {found:?}")]
     Edge { found: char },
+    #[error("a dot stands between letters or digits, not next to {beside:?}")]
+    Dot { beside: char },
 }
 
 /// What the names of one kind may look like.
@@ -49,15 +51,15 @@ impl Rule {
             return Err(NameError::Edge { found });
         }
         // `a..b` and `a.-b`: each part of a subdomain is a label of its own.
-        let part_edge = |part: &str| {
+        let beside_dot = |part: &str| {
             if part.is_empty() {
                 return Some('.');
             }
             let dash = part.starts_with('-') || part.ends_with('-');
             dash.then_some('-')
         };
-        match text.split('.').find_map(part_edge) {
-            Some(found) => Err(NameError::Edge { found }),
+        match text.split('.').find_map(beside_dot) {
+            Some(beside) => Err(NameError::Dot { beside }),
             None => Ok(()),
         }
     }
@@ -121,8 +123,11 @@ mod tests {
             ("a_b", NameError::Character { found: '_', allowed: "'-' and '.'" }),
             ("-a", NameError::Edge { found: '-' }),
             ("a-", NameError::Edge { found: '-' }),
-            ("a..b", NameError::Edge { found: '.' }),
-            ("a.-b", NameError::Edge { found: '-' }),
+            (".a", NameError::Edge { found: '.' }),
+            ("a.", NameError::Edge { found: '.' }),
+            ("a..b", NameError::Dot { beside: '.' }),
+            ("a.-b", NameError::Dot { beside: '-' }),
+            ("a-.b", NameError::Dot { beside: '-' }),
         ];
         for (bad, why) in cases {
             assert_eq!(AppName::parse(bad), Err(why), "{bad:?}");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{Annotation, AnnotationKind, Element, Level, Origin, Renderer, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Element, Level, Renderer, Snippet};
 use tiphys_spec::{Diagnostic, Diagnostics, Label, SourceIx, Sources, Span};
 
 /// A line longer than this is shown in part.
@@ -21,7 +21,7 @@ pub fn render_diagnostics(sources: &Sources, problems: Diagnostics) -> String {
     let renderer = Renderer::styled().decor_style(DecorStyle::Ascii);
     let mut text = String::new();
     for problem in &problems {
-        text += &renderer.render(&[group(sources, &lines, problem)]);
+        text += &with_true_places(&renderer.render(&[group(sources, &lines, problem)]));
         text += "\n\n";
     }
     text += &match (problems.len(), unlisted) {
@@ -29,6 +29,20 @@ pub fn render_diagnostics(sources: &Sources, problems: Diagnostics) -> String {
         (count, 0) => format!("{count} problems\n"),
         (count, more) => format!("{count} problems shown, and {more} more\n"),
     };
+    text
+}
+
+/// The renderer ends a path with line and column as it counts them, which is wrong for a part of
+/// a line. So we write the true place before this mark, and remove what follows it. No other text
+/// has the mark: what commands a terminal is [`harmless`] by then.
+const PLACE_ENDS: char = '\u{1}';
+
+fn with_true_places(rendered: &str) -> String {
+    let mut parts = rendered.split(PLACE_ENDS);
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        text += part.trim_start_matches(|c: char| c == ':' || c.is_ascii_digit());
+    }
     text
 }
 
@@ -40,7 +54,7 @@ fn group<'a>(
     let title = Level::ERROR.primary_title(harmless(&problem.title).into_owned());
     let mut elements: Vec<Element<'a>> = Vec::new();
     for (window, labels) in windows(sources, lines, problem) {
-        let path = sources.get(window.file).name.as_str();
+        let path = harmless(&sources.get(window.file).name);
         let annotation = |label: &&'a Label| {
             let kind = if **label == problem.primary {
                 AnnotationKind::Primary
@@ -52,13 +66,12 @@ fn group<'a>(
         let snippet: Snippet<'a, Annotation<'a>> = Snippet::source(window.text.clone())
             .line_start(window.line)
             .annotations(labels.iter().map(annotation));
-        if window.cut {
-            // Columns of the part would be wrong for the file.
-            let origin = Origin::path(path).line(window.line).char_column(window.column);
-            elements.extend([origin.into(), snippet.into()]);
+        let path = if window.cut {
+            format!("{path}:{}:{}{PLACE_ENDS}", window.line, window.column).into()
         } else {
-            elements.push(snippet.path(path).into());
-        }
+            path
+        };
+        elements.push(snippet.path(path).into());
     }
     if let Some(hint) = &problem.hint {
         elements.push(Level::HELP.message(harmless(hint).into_owned()).into());

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use tiphys_model::{AppIx, Exit, Health, OperationId};
 
 use crate::cause::Cause;
 use crate::gate::Suspicion;
-use crate::observation::{LastOperation, Observation, Revisions};
+use crate::observation::{LastOperation, Observation, OperationPhase, Revisions};
 use crate::time::Time;
 
 /// One change of a run's state. Each kind says what its consumers may rely on.
@@ -173,20 +174,43 @@ pub struct Attempt {
     pub adopted: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum How {
     Applied,
     AlreadyCurrent,
 }
 
 /// How a step failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum FailState {
     /// It was asked and said no.
     Failed,
     /// It could not be asked.
     Errored,
     TimedOut,
+}
+
+impl How {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            How::Applied => "applied",
+            How::AlreadyCurrent => "already-current",
+        }
+    }
+}
+
+impl FailState {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FailState::Failed => "failed",
+            FailState::Errored => "errored",
+            FailState::TimedOut => "timed-out",
+        }
+    }
 }
 
 /// Why a step was not attempted.
@@ -206,6 +230,16 @@ pub enum Because {
 pub enum Signal {
     Interrupt,
     Terminate,
+}
+
+impl Signal {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Signal::Interrupt => "SIGINT",
+            Signal::Terminate => "SIGTERM",
+        }
+    }
 }
 
 /// How a run ended.
@@ -245,19 +279,26 @@ impl Verdict {
 }
 
 /// What was seen when a step failed.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Evidence {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub health: Option<Health>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<Arc<str>>,
     /// Resources that are not as the source says, with their fields.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drifted: Vec<String>,
 }
 
 impl Evidence {
     #[must_use]
     pub fn from_observation(seen: &Observation) -> Self {
-        let operation_message =
-            || seen.last.as_ref().map(|last| last.message.clone()).filter(|m| !m.is_empty());
+        // That an operation succeeded explains nothing.
+        let failed = |last: &&LastOperation| last.phase != OperationPhase::Succeeded;
+        let operation_message = || {
+            let last = seen.last.as_ref().filter(failed)?;
+            (!last.message.is_empty()).then(|| last.message.clone())
+        };
         let drifted = |d: &crate::observation::Drifted| {
             if d.fields.is_empty() {
                 d.resource.to_string()

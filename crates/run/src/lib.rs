@@ -8,10 +8,13 @@ mod driver;
 mod effect;
 mod event;
 pub mod gate;
+mod line;
 mod machine;
 mod observation;
 pub mod planted;
+mod recorder;
 mod time;
+mod view;
 
 pub use cause::Cause;
 pub use driver::{Driver, Output};
@@ -19,9 +22,12 @@ pub use effect::{Answer, Effect, Input, RequestNumber, SyncAnswer};
 pub use event::{
     Attempt, Because, Event, Evidence, FailState, HeldUp, How, Signal, Verdict, WaitingOn,
 };
+pub use line::{Counts, EventKind, EventLine, RunFinished, RunStarted};
 pub use machine::{Action, Illegal, Machine, Phase, Step};
 pub use observation::{
     Condition, ConditionKind, Deleting, Drifted, LastOperation, Observation, Operation,
     OperationPhase, Revisions,
 };
+pub use recorder::Recorder;
 pub use time::{Stamp, Time};
+pub use view::{AppState, AppView, RunView};

@@ -21,11 +21,12 @@ pub struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// Around the typical time, a fifth more or less; a twentieth of it is the sync.
+    /// Around the typical time, rarely above it: platforms are tuned so that timeouts fit. A
+    /// twentieth of it is the sync.
     #[must_use]
     pub fn draw(typical: Duration, chance: &mut Chance) -> Self {
         let millis = u64::try_from(typical.as_millis()).unwrap_or(u64::MAX / 200);
-        let total = millis * chance.between(80, 120) / 100;
+        let total = millis * chance.between(80, 105) / 100;
         let sync = (total / 20).clamp(total.min(500), 10_000);
         Lifecycle {
             sync: Duration::from_millis(sync),

@@ -270,6 +270,18 @@ impl Simulation {
         self.now
     }
 
+    /// When the next thing happens.
+    #[must_use]
+    pub fn next_at(&self) -> Option<Time> {
+        self.heap.peek().map(|Reverse(item)| item.at)
+    }
+
+    /// When the driver of today began, or the one that was killed.
+    #[must_use]
+    pub fn began(&self) -> Time {
+        self.began
+    }
+
     /// How many effects drivers have asked for.
     #[must_use]
     pub fn effects(&self) -> usize {

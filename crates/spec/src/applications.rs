@@ -9,14 +9,16 @@
 //!     tiphys.dev/type: vault
 //! ```
 
+use std::collections::VecDeque;
+
 use tiphys_model::{AppName, Platform, PlatformName, StackName};
 
-use crate::decode::{Decode, List, bad_name};
+use crate::decode::{Decode, List, bad_name, refuse_duplicates};
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::document::{AppDocument, DependencyDocument, SpecDocument};
 use crate::resolve::{self, Apps};
 use crate::source::{Sources, Span, Spanned};
-use crate::yaml::{self, Node};
+use crate::yaml::{self, Content, Node};
 
 const DEPENDS_ON: &str = "tiphys.dev/depends-on";
 const STACK: &str = "tiphys.dev/stack";
@@ -37,7 +39,7 @@ pub fn platform_from_applications(
         place = place.or(Some(Span::start_of(file)));
         match yaml::compose(file, source) {
             Ok(tree) => {
-                for application in tree.documents().filter(|node| is_application(*node)) {
+                for application in applications(tree.documents(), &mut problems) {
                     match read(application, &head.argocd.namespace, &mut problems) {
                         Some(app) => apps.list.push(app),
                         None => apps.incomplete = true,
@@ -64,9 +66,27 @@ pub fn platform_from_applications(
     problems.into_result(platform)
 }
 
-fn is_application(node: Node<'_>) -> bool {
-    let text = |key| node.get(key).and_then(Node::scalar).map_or("", |scalar| scalar.text);
-    text("kind") == "Application" && text("apiVersion").starts_with("argoproj.io/")
+/// The Applications among documents, also those in lists as `kubectl get -o yaml` prints them.
+fn applications<'t>(
+    documents: impl Iterator<Item = Node<'t>>,
+    problems: &mut Diagnostics,
+) -> Vec<Node<'t>> {
+    let mut found = Vec::new();
+    // Not recursive: aliases can nest lists deeper than the file is nested.
+    let mut pending: VecDeque<Node<'t>> = documents.collect();
+    while let Some(node) = pending.pop_front() {
+        let text = |key| node.get(key).and_then(Node::scalar).map_or("", |scalar| scalar.text);
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        if kind == "Application" && api_version.starts_with("argoproj.io/") {
+            found.push(node);
+        } else if (api_version, kind) == ("v1", "List") {
+            refuse_duplicates(node, problems);
+            if let Some(Content::Sequence(items)) = node.get("items").map(Node::content) {
+                pending.extend(items);
+            }
+        }
+    }
+    found
 }
 
 fn read(
@@ -74,6 +94,7 @@ fn read(
     argocd_namespace: &str,
     problems: &mut Diagnostics,
 ) -> Option<(StackName, AppDocument)> {
+    refuse_duplicates(application, problems);
     let metadata = application.get("metadata");
     let Some((metadata, name)) = metadata.and_then(|node| Some((node, node.get("name")?))) else {
         let span = metadata.unwrap_or(application).span();
@@ -81,10 +102,12 @@ fn read(
         problems.push(Diagnostic::new(title, span, "`metadata.name` is missing here"));
         return None;
     };
+    refuse_duplicates(metadata, problems);
     refuse_other_namespace(metadata, argocd_namespace, problems);
     let annotations = metadata.get("annotations");
     let annotation = |key| annotations.and_then(|node| node.get(key));
     if let Some(annotations) = annotations {
+        refuse_duplicates(annotations, problems);
         refuse_unknown_annotations(annotations, problems);
     }
     let stack = match annotation(STACK) {
@@ -109,9 +132,12 @@ fn read(
     Some((stack?, app))
 }
 
-/// Reads `a, b?`.
+/// Reads `a, b?`. An empty text is what a template makes of an empty list: no dependencies.
 fn edges(node: Node<'_>, problems: &mut Diagnostics) -> List<DependencyDocument> {
     let mut list = List::default();
+    if node.scalar().is_some_and(|scalar| scalar.text.is_empty() && !scalar.plain) {
+        return list;
+    }
     let Some(text) = String::decode(node, problems) else {
         list.incomplete = true;
         return list;
@@ -146,7 +172,7 @@ fn refuse_other_namespace(metadata: Node<'_>, argocd: &str, problems: &mut Diagn
 }
 
 fn refuse_unknown_annotations(annotations: Node<'_>, problems: &mut Diagnostics) {
-    let yaml::Content::Mapping(items) = annotations.content() else { return };
+    let Content::Mapping(items) = annotations.content() else { return };
     for (key, _) in items.pairs() {
         let name = key.scalar().map_or("", |scalar| scalar.text);
         if name.starts_with(PREFIX) && ![DEPENDS_ON, STACK, TYPE].contains(&name) {

@@ -6,7 +6,7 @@
 mod fields;
 mod values;
 
-pub(crate) use fields::Fields;
+pub(crate) use fields::{Fields, refuse_duplicates};
 pub(crate) use values::bad_name;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};

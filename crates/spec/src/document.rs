@@ -25,6 +25,7 @@ pub(crate) const KIND: &str = "Platform";
 /// More than any Argo CD could work on at once.
 pub(crate) const MAX_CONCURRENCY: i64 = 10_000;
 pub(crate) const MAX_COUNT: i64 = 100;
+pub(crate) const STATUS_CODES: (i64, i64) = (100, 599);
 
 /// A platform: its stacks of Argo CD Applications, what depends on what, and how to deploy it.
 #[derive(Debug, JsonSchema)]
@@ -208,12 +209,16 @@ pub(crate) struct RetryDocument {
 #[schemars(extend("required" = []))]
 pub(crate) struct BackoffDocument {
     #[schemars(schema_with = "schema::duration")]
-    pub(crate) duration: Option<Duration>,
-    #[schemars(schema_with = "schema::count")]
-    pub(crate) factor: Option<u32>,
+    pub(crate) duration: Option<Spanned<Duration>>,
+    #[schemars(schema_with = "schema::factor")]
+    pub(crate) factor: Option<Factor>,
     #[schemars(schema_with = "schema::duration")]
-    pub(crate) max: Option<Duration>,
+    pub(crate) max: Option<Spanned<Duration>>,
 }
+
+/// By what a wait grows: never less than 1, as it would shrink to nothing.
+#[derive(Debug)]
+pub(crate) struct Factor(pub(crate) u32);
 
 /// `Kind/name` of a resource.
 #[derive(Debug)]
@@ -270,9 +275,13 @@ pub(crate) struct HttpDocument {
     #[schemars(schema_with = "schema::text")]
     pub(crate) path: String,
     /// The status code that counts as healthy; 200 unless given.
-    #[schemars(schema_with = "schema::port")]
-    pub(crate) expect: Option<u16>,
+    #[schemars(schema_with = "schema::status_code")]
+    pub(crate) expect: Option<StatusCode>,
 }
+
+/// A status code of HTTP.
+#[derive(Debug)]
+pub(crate) struct StatusCode(pub(crate) u16);
 
 /// One file of a platform.
 #[derive(Debug)]
@@ -336,17 +345,20 @@ fn platform_document(
         expected(root, "a platform (an object)", problems);
         return None;
     }
+    let has = |field| root.get(field).is_some();
     // In a directory, a file may hold nothing but `stacks`.
-    let bare_stacks = in_directory && root.get("stacks").is_some() && root.get("spec").is_none();
+    let whole = ["apiVersion", "kind", "metadata", "spec"].into_iter().any(has);
+    if in_directory && has("stacks") && !whole {
+        return decode::bare_stacks(root, problems);
+    }
     let claims = [("apiVersion", API_VERSION), ("kind", KIND)];
-    let wrong = claims.iter().filter(|(field, value)| {
-        let found = root.get(field);
-        (found.is_some() || !bare_stacks) && !claim_holds(root, found, field, value, problems)
-    });
+    let wrong = claims
+        .iter()
+        .filter(|(field, value)| !claim_holds(root, root.get(field), field, value, problems));
     if wrong.count() > 0 {
         return None;
     }
-    decode::platform(root, bare_stacks, problems)
+    decode::platform(root, in_directory, problems)
 }
 
 fn claim_holds(

@@ -34,6 +34,6 @@ pub const MAX_BYTES: u64 = 64 * 1024 * 1024;
 pub fn platform(sources: &Sources) -> Result<Platform, Diagnostics> {
     let mut problems = Diagnostics::default();
     let files = document::platform_files(sources, &mut problems);
-    let platform = resolve::platform(files, &mut problems);
+    let platform = resolve::platform(files, sources.is_directory(), &mut problems);
     problems.into_result(platform)
 }

@@ -12,13 +12,19 @@ use tiphys_model::platform::{
 use tiphys_model::{App, AppIx, Platform, StackName};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
-use crate::document::{AppDocument, CriterionDocument, PlatformFile, StackDocument};
+use crate::document::{
+    AppDocument, BackoffDocument, CriterionDocument, PlatformFile, RetryDocument, StackDocument,
+};
 use crate::source::{Span, Spanned};
 
 pub(crate) use head::{Groups, Head, resolve as head};
 
 /// Merges the files of a platform and resolves what they refer to.
-pub(crate) fn platform(files: Vec<PlatformFile>, problems: &mut Diagnostics) -> Option<Platform> {
+pub(crate) fn platform(
+    files: Vec<PlatformFile>,
+    in_directory: bool,
+    problems: &mut Diagnostics,
+) -> Option<Platform> {
     let place = files.first().map(|file| Span::start_of(file.file))?;
     let mut apps = Apps { list: Vec::new(), incomplete: false };
     let mut heads = Vec::new();
@@ -36,7 +42,7 @@ pub(crate) fn platform(files: Vec<PlatformFile>, problems: &mut Diagnostics) -> 
         }
         heads.push((file, document));
     }
-    let head = head::merge(heads, problems);
+    let head = head::merge(heads, in_directory, problems);
     let (apps, graph) = resolve_apps(apps, head.as_ref().map(|h| &h.groups), place, problems)?;
     let Head { name, environment, source, argocd, policies, .. } = head?;
     Some(Platform { name, environment, source, argocd, policies, apps, graph })
@@ -118,7 +124,7 @@ pub(crate) fn resolve_apps(
             typical: app.typical.unwrap_or(app_type.typical()),
             dependencies,
             timeouts: Timeouts { sync: limit(sync, problems), health: limit(health, problems) },
-            retry: retry(app.retry),
+            retry: retry(app.retry, problems),
             tolerate_drift: sorted(app.tolerate_drift.items.into_iter().map(|drift| drift.0)),
             health: app.health.items.into_iter().map(criterion).collect(),
         }
@@ -148,15 +154,42 @@ fn positive(given: &Spanned<Duration>, problems: &mut Diagnostics) -> Duration {
     given.value
 }
 
-fn retry(given: Option<crate::document::RetryDocument>) -> Retry {
+fn retry(given: Option<RetryDocument>, problems: &mut Diagnostics) -> Retry {
     let default = Retry::default();
     let Some(given) = given else { return default };
-    let backoff = given.backoff.map_or(default.backoff, |given| Backoff {
-        duration: given.duration.unwrap_or(default.backoff.duration),
-        factor: given.factor.unwrap_or(default.backoff.factor),
-        max: given.max.unwrap_or(default.backoff.max),
-    });
+    let backoff = given.backoff.map_or(default.backoff, |given| backoff(given, problems));
     Retry { limit: given.limit.unwrap_or(default.limit), backoff }
+}
+
+/// A first wait beyond the longest is never kept: one of the two is not what was meant.
+fn backoff(given: BackoffDocument, problems: &mut Diagnostics) -> Backoff {
+    let default = Backoff::default();
+    let duration = given.duration.as_ref().map_or(default.duration, |given| given.value);
+    let max = given.max.as_ref().map_or(default.max, |given| given.value);
+    if duration > max {
+        let [first, longest] = [duration, max].map(tiphys_model::duration::format);
+        let problem = |span, label: &str| {
+            let title = "the first wait of a back-off is longer than its longest";
+            Diagnostic::new(title, span, label)
+        };
+        match (given.duration, given.max) {
+            (Some(duration), Some(max)) => problems.push(
+                problem(duration.span, "the first wait")
+                    .related(max.span, "the longest wait")
+                    .hint("raise `max`, or lower `duration`"),
+            ),
+            (Some(duration), None) => problems.push(
+                problem(duration.span, "the first wait")
+                    .hint(format!("`max` is {longest} unless given: give it too")),
+            ),
+            (None, Some(max)) => problems.push(
+                problem(max.span, "the longest wait")
+                    .hint(format!("`duration` is {first} unless given: give it too")),
+            ),
+            (None, None) => unreachable!("the defaults are in order"),
+        }
+    }
+    Backoff { duration, factor: given.factor.map_or(default.factor, |given| given.0), max }
 }
 
 fn criterion(given: CriterionDocument) -> Criterion {
@@ -174,7 +207,7 @@ fn criterion(given: CriterionDocument) -> Criterion {
             service: t.service,
         }),
         CriterionDocument::Http(h) => Criterion::Http(HttpCriterion {
-            expect: h.expect.unwrap_or(200),
+            expect: h.expect.map_or(200, |code| code.0),
             namespace: h.namespace,
             path: h.path,
             port: h.port,

@@ -5,7 +5,7 @@ use tiphys_model::platform::AppType;
 
 use crate::document::{
     API_VERSION, DependencyDocument, KIND, MAX_CONCURRENCY, MAX_COUNT, PlatformDocument,
-    StackDocument,
+    STATUS_CODES, StackDocument,
 };
 
 /// The schema as pretty JSON, ending in a line break.
@@ -95,8 +95,17 @@ pub(crate) fn count(_: &mut SchemaGenerator) -> Schema {
     integer(0, MAX_COUNT)
 }
 
+pub(crate) fn factor(_: &mut SchemaGenerator) -> Schema {
+    integer(1, MAX_COUNT)
+}
+
 pub(crate) fn port(_: &mut SchemaGenerator) -> Schema {
     integer(1, 65_535)
+}
+
+pub(crate) fn status_code(_: &mut SchemaGenerator) -> Schema {
+    let (least, most) = STATUS_CODES;
+    integer(least, most)
 }
 
 pub(crate) fn drift(_: &mut SchemaGenerator) -> Schema {

@@ -58,25 +58,37 @@ pub struct SourceIx(u32);
 
 /// The files that one platform is read from.
 #[derive(Debug, Clone, Default)]
-pub struct Sources(Vec<Source>);
+pub struct Sources {
+    files: Vec<Source>,
+    directory: bool,
+}
 
 impl Sources {
+    /// Files given by name. A single one is a whole platform; several can only be its parts, as
+    /// those of a directory are.
     #[must_use]
     pub fn new(files: Vec<Source>) -> Self {
-        Sources(files)
+        let directory = files.len() > 1;
+        Sources { files, directory }
+    }
+
+    /// The files of a directory, each of them a part of the platform, even if it is the only one.
+    #[must_use]
+    pub fn directory(files: Vec<Source>) -> Self {
+        Sources { files, directory: true }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (SourceIx, &Source)> {
-        (0..).map(SourceIx).zip(&self.0)
+        (0..).map(SourceIx).zip(&self.files)
     }
 
     #[must_use]
     pub fn get(&self, file: SourceIx) -> &Source {
-        &self.0[file.0 as usize]
+        &self.files[file.0 as usize]
     }
 
     pub(crate) fn is_directory(&self) -> bool {
-        self.0.len() > 1
+        self.directory
     }
 }
 

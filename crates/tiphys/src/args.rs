@@ -1,5 +1,6 @@
 //! The command line. Doc comments are the help texts.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
@@ -19,6 +20,10 @@ pub(crate) struct Args {
 pub(crate) enum Action {
     /// Show order, layers, critical path, estimate and digest; changes nothing
     Plan(PlanArgs),
+    /// Deploy the platform on a simulated cluster, in virtual time
+    ///
+    /// Needs no cluster and changes nothing. The same seed gives the same run, byte for byte.
+    Rehearse(RehearseArgs),
     /// Print the JSON Schema of platform files
     Schema,
     /// Print a completion script for a shell
@@ -64,6 +69,60 @@ pub(crate) enum PlanFormat {
     Dot,
     /// For Markdown that renders Mermaid
     Mermaid,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RehearseArgs {
+    #[command(flatten)]
+    pub(crate) platform: PlatformArgs,
+    /// Let something go wrong: APP=KIND, APP=KIND@TIME or *=KIND; may be given several times
+    ///
+    /// For an app: refuse, hang, degraded, degrade-later, never-healthy, flap, stale-health,
+    /// stolen, revision-moved, stuck-finalizer. For the run (*): lost-watch, duplicate-answer,
+    /// slow-api, crash, lease-lost. TIME is virtual time since the start of the run; without
+    /// it, the fault strikes when the app (or the first of all) first syncs.
+    #[arg(long, value_name = "APP=KIND[@TIME]")]
+    pub(crate) fault: Vec<tiphys_sim::Fault>,
+    /// What all chance comes from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Check the laws of a run on N random platforms with random faults instead
+    #[arg(long, value_name = "N", conflicts_with_all = ["file", "fault", "speed", "teardown"])]
+    pub(crate) seeds: Option<u64>,
+    /// How many virtual seconds pass in one second, or `max` [default: 240 on a terminal,
+    /// otherwise max]
+    #[arg(long, value_name = "N|max", value_parser = parse_speed)]
+    pub(crate) speed: Option<Speed>,
+    /// Take everything down again afterwards
+    #[arg(long)]
+    pub(crate) teardown: bool,
+    /// How to print the run
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: RunFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunFormat {
+    /// For people: live on a terminal, otherwise a line for each transition
+    Text,
+    /// Events, one line of JSON each
+    Jsonl,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Speed {
+    Times(NonZeroU32),
+    Max,
+}
+
+fn parse_speed(text: &str) -> Result<Speed, String> {
+    match text {
+        "max" => Ok(Speed::Max),
+        number => number
+            .parse()
+            .map(Speed::Times)
+            .map_err(|_| "a whole number of at least 1, or `max`".to_owned()),
+    }
 }
 
 #[derive(Debug, ClapArgs)]

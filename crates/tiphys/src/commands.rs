@@ -2,5 +2,6 @@
 
 pub(crate) mod completion;
 pub(crate) mod plan;
+pub(crate) mod rehearse;
 pub(crate) mod schema;
 pub(crate) mod version;

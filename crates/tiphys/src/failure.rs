@@ -4,7 +4,7 @@
 use std::io;
 
 use tiphys_model::scope::ScopeError;
-use tiphys_model::{Exit, Platform};
+use tiphys_model::{AppName, Exit, Platform};
 use tiphys_report::{Notice, render_diagnostics, render_notice};
 use tiphys_spec::{Diagnostics, Sources, nearest};
 
@@ -20,8 +20,12 @@ pub(crate) enum Failure {
     Environment { wanted: String, found: Option<String> },
     /// The scope names nothing.
     Scope { given: String, why: Option<ScopeError>, nearest: Option<String> },
+    /// A fault names an app that is not there.
+    App { given: AppName, nearest: Option<String> },
     /// The data could not be written.
     Output(io::Error),
+    /// The program contradicts itself.
+    Bug(String),
 }
 
 impl Failure {
@@ -30,8 +34,8 @@ impl Failure {
             Failure::Input(_) | Failure::Platform(..) | Failure::Environment { .. } => {
                 Exit::Configuration
             }
-            Failure::Scope { .. } => Exit::NotFound,
-            Failure::Output(_) => Exit::Failed,
+            Failure::Scope { .. } | Failure::App { .. } => Exit::NotFound,
+            Failure::Output(_) | Failure::Bug(_) => Exit::Failed,
         }
     }
 
@@ -47,6 +51,12 @@ impl Failure {
         let near = || nearest(given, known.iter().map(String::as_str)).map(str::to_owned);
         let nearest = bare.cloned().or_else(near);
         Failure::Scope { given: given.to_owned(), why, nearest }
+    }
+
+    pub(crate) fn unknown_app(given: &AppName, platform: &Platform) -> Self {
+        let names = platform.apps.iter().map(|app| app.name.as_str());
+        let nearest = nearest(given.as_str(), names).map(str::to_owned);
+        Failure::App { given: given.clone(), nearest }
     }
 
     pub(crate) fn render(&self) -> String {
@@ -72,6 +82,23 @@ impl Failure {
                     Some(name) => format!("did you mean `{name}`?"),
                     None => "`tiphys plan` lists the stacks and apps".to_owned(),
                 }),
+            }),
+            Failure::App { given, nearest } => render_notice(&Notice {
+                what: format!("the platform has no app `{given}`"),
+                place: None,
+                why: Some("a fault is given for it".to_owned()),
+                next: Some(match nearest {
+                    Some(name) => format!("did you mean `{name}`?"),
+                    None => "`tiphys plan` lists the apps".to_owned(),
+                }),
+            }),
+            Failure::Bug(what) => render_notice(&Notice {
+                what: "the run contradicts itself, so it was stopped".to_owned(),
+                place: None,
+                why: Some(what.clone()),
+                next: Some(
+                    "this is a mistake in Tiphys: please report it with the command".to_owned(),
+                ),
             }),
             Failure::Output(error) => render_notice(&Notice {
                 what: "the output could not be written".to_owned(),

@@ -114,8 +114,10 @@ pub(crate) fn platform(file: Option<&Path>) -> Result<Platform, Failure> {
 pub(crate) fn platform_from_applications(directory: &Path) -> Result<Platform, Failure> {
     let sources = read(directory).map_err(Failure::Input)?;
     let name = PlatformName::parse("applications").expect("`applications` is a valid name");
-    tiphys_spec::platform_from_applications(name, &sources)
-        .map_err(|problems| Failure::Platform(Box::new(sources), problems))
+    let platform = tiphys_spec::platform_from_applications(name, &sources)
+        .map_err(|problems| Failure::Platform(Box::new(sources), problems))?;
+    check_environment(&platform)?;
+    Ok(platform)
 }
 
 /// Whoever sets `TIPHYS_ENVIRONMENT` wants to be stopped before the wrong one is touched.
@@ -135,7 +137,8 @@ fn read(path: &Path) -> Result<Sources, InputError> {
         Ok(metadata) => metadata,
         Err(error) => return Err(unavailable(path, error)),
     };
-    let paths = if metadata.is_dir() { platform_files(path)? } else { vec![path.to_owned()] };
+    let directory = metadata.is_dir();
+    let paths = if directory { platform_files(path)? } else { vec![path.to_owned()] };
     let mut left = MAX_BYTES;
     let mut sources = Vec::with_capacity(paths.len());
     for path in paths {
@@ -144,7 +147,7 @@ fn read(path: &Path) -> Result<Sources, InputError> {
         let name = path.display().to_string();
         sources.push(Source::new(name, bytes).map_err(InputError::NotText)?);
     }
-    Ok(Sources::new(sources))
+    Ok(if directory { Sources::directory(sources) } else { Sources::new(sources) })
 }
 
 fn unavailable(path: &Path, source: io::Error) -> InputError {

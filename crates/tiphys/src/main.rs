@@ -21,7 +21,7 @@ fn main() -> ExitCode {
         Err(usage) => usage.exit(),
     };
     let exit = match run(args) {
-        Ok(()) => Exit::Done,
+        Ok(exit) => exit,
         Err(failure) => {
             output::error(&failure.render());
             failure.exit()
@@ -30,11 +30,13 @@ fn main() -> ExitCode {
     ExitCode::from(exit.code())
 }
 
-fn run(args: Args) -> Result<(), Failure> {
+fn run(args: Args) -> Result<Exit, Failure> {
     match args.action {
+        Action::Rehearse(args) => return commands::rehearse::run(args),
         Action::Plan(args) => commands::plan::run(&args),
         Action::Schema => commands::schema::run(),
         Action::Completion(args) => commands::completion::run(&args),
         Action::Version => commands::version::run(),
-    }
+    }?;
+    Ok(Exit::Done)
 }

@@ -2,11 +2,27 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use tiphys_report::Size;
+
 use crate::failure::Failure;
 
-/// Writes data to stdout. A reader that has seen enough (`| head`) is no failure.
+/// Writes data for programs to stdout, byte for byte.
 pub(crate) fn data(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-    let mut out = io::BufWriter::new(anstream::stdout().lock());
+    buffered(io::stdout().lock(), write)
+}
+
+/// Writes text for people to stdout. Colours are stripped where they do not belong, and with
+/// them whatever looks like one: nothing that a program reads back may go this way.
+pub(crate) fn text(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    buffered(anstream::stdout().lock(), write)
+}
+
+/// A reader that has seen enough (`| head`) is no failure.
+fn buffered(
+    out: impl Write,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let mut out = io::BufWriter::new(out);
     match write(&mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Output(error)),
         _ => Ok(()),
@@ -18,7 +34,16 @@ pub(crate) fn terminal_width() -> Option<usize> {
     if !io::stdout().is_terminal() {
         return None;
     }
-    Some(terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0)))
+    Some(terminal_size().columns)
+}
+
+/// The size of the terminal that text goes to; the smallest usual one if it does not say.
+pub(crate) fn terminal_size() -> Size {
+    let size = terminal_size::terminal_size();
+    size.map_or(Size { columns: 80, rows: 24 }, |(width, height)| Size {
+        columns: usize::from(width.0),
+        rows: usize::from(height.0),
+    })
 }
 
 /// Says something that is no data.

@@ -93,6 +93,31 @@ fn actions_print_and_exit_as_before() {
     assert_eq!(codes, []);
 }
 
+#[test]
+fn applications_name_no_environment_so_none_is_the_right_one() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::write(elsewhere.path().join("a.yaml"), APPLICATION).unwrap();
+    let plan = "plan --from-applications .";
+    let wanted = run(elsewhere.path(), &[("TIPHYS_ENVIRONMENT", "production")], plan);
+    let why = "the platform does not say which environment it is for";
+    assert_eq!((wanted.code, wanted.transcript.contains(why)), (Some(3), true));
+    assert_eq!(run(elsewhere.path(), &[], plan).code, Some(0));
+}
+
+const APPLICATION: &str = "{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: a}}";
+
+#[test]
+fn what_looks_like_a_command_to_a_terminal_stays_in_data() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let criterion = r#"{resource: {apiVersion: v1, kind: K, name: n, expression: "\x7f\x9b1m"}}"#;
+    let health = format!("name: a, health: [{criterion}]");
+    fs::write(elsewhere.path().join("platform.yaml"), MINIMAL.replace("name: a", &health)).unwrap();
+    for format in ["json", "yaml"] {
+        let transcript = run(elsewhere.path(), &[], &format!("plan -o {format}")).transcript;
+        assert!(transcript.contains("\u{7f}\u{9b}1m"), "{format}: {transcript:?}");
+    }
+}
+
 const MINIMAL: &str = "{apiVersion: tiphys.dev/v1alpha1, kind: Platform, metadata: {name: \
     minimal}, spec: {stacks: [{name: s, apps: [{name: a}]}]}}";
 

@@ -128,8 +128,8 @@ fn policies() -> impl Strategy<Value = Policies> {
 }
 
 fn retry() -> impl Strategy<Value = Retry> {
-    (0..=100u32, seconds(0), 0..=100u32, seconds(0)).prop_map(|(limit, duration, factor, max)| {
-        Retry { limit, backoff: Backoff { duration, factor, max } }
+    (0..=100u32, seconds(0), 1..=100u32, seconds(0)).prop_map(|(limit, duration, factor, more)| {
+        Retry { limit, backoff: Backoff { duration, factor, max: duration + more } }
     })
 }
 
@@ -153,7 +153,7 @@ fn criterion() -> impl Strategy<Value = Criterion> {
     let tcp = (option::of(text()), 1..=u16::MAX, text()).prop_map(|(namespace, port, service)| {
         Criterion::Tcp(TcpCriterion { namespace, port, service })
     });
-    let http = (1..=u16::MAX, option::of(text()), text(), 1..=u16::MAX, text()).prop_map(
+    let http = (100..600u16, option::of(text()), text(), 1..=u16::MAX, text()).prop_map(
         |(expect, namespace, path, port, service)| {
             Criterion::Http(HttpCriterion { expect, namespace, path, port, service })
         },

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tiphys_model::{Health, OperationId};
+use tiphys_model::{Health, OperationId, SyncStatus};
 
 use super::{Missing, Suspicion, comparison_trouble, hopeless, missing, same_revisions};
 use crate::cause::Cause;
@@ -115,7 +115,8 @@ pub fn applied(seen: &Observation, expected: Expectation<'_>) -> Applied {
     }
     match missing {
         // Assessed after the operation and after a refresh of ours: it will not get better.
-        Missing::OutOfSync if expected.refreshed => {
+        // Unknown is no verdict of Argo CD's, so that is left to the health timeout.
+        Missing::OutOfSync if expected.refreshed && seen.sync == SyncStatus::OutOfSync => {
             let drifted = seen.untolerated(expected.tolerate_drift).cloned().collect();
             Applied::Failed(Cause::OutOfSync { drifted })
         }

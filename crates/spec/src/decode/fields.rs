@@ -46,7 +46,7 @@ impl<'t> Fields<'t> {
                 )),
             }
         }
-        report_duplicates(&entries, problems);
+        report_duplicates(entries.iter().map(|entry| (entry.name, entry.key.span())), problems);
         Some(Fields { span: node.span(), noun, entries, known: Vec::new() })
     }
 
@@ -83,8 +83,17 @@ impl<'t> Fields<'t> {
         name: &'static str,
         problems: &mut Diagnostics,
     ) -> Option<T> {
+        self.required_with(name, problems, T::decode)
+    }
+
+    pub(crate) fn required_with<T>(
+        &mut self,
+        name: &'static str,
+        problems: &mut Diagnostics,
+        decode: impl FnOnce(Node<'t>, &mut Diagnostics) -> Option<T>,
+    ) -> Option<T> {
         if let Some(node) = self.take(name) {
-            return T::decode(node, problems);
+            return decode(node, problems);
         }
         // The object can span pages; its first key is place enough.
         let span = self.entries.first().map_or(self.span, |entry| entry.key.span());
@@ -111,21 +120,26 @@ impl<'t> Fields<'t> {
     }
 }
 
-fn report_duplicates(entries: &[Entry<'_>], problems: &mut Diagnostics) {
-    // Sorted positions: an object with a million fields must not cost a million squared.
-    let mut order: Vec<usize> = (0..entries.len()).collect();
-    order.sort_by_key(|at| entries[*at].name);
-    for pair in order.windows(2) {
-        let (first, second) = (&entries[pair[0]], &entries[pair[1]]);
-        if first.name == second.name {
+/// Reports keys that are given twice, for an object of which only a part concerns us.
+pub(crate) fn refuse_duplicates(node: Node<'_>, problems: &mut Diagnostics) {
+    if let Content::Mapping(items) = node.content() {
+        let keys = items.pairs().filter_map(|(key, _)| Some((key.scalar()?.text, key.span())));
+        report_duplicates(keys, problems);
+    }
+}
+
+fn report_duplicates<'t>(keys: impl Iterator<Item = (&'t str, Span)>, problems: &mut Diagnostics) {
+    // Sorted: an object with a million fields must not cost a million squared.
+    let mut keys: Vec<(&str, Span)> = keys.collect();
+    keys.sort_unstable();
+    for pair in keys.windows(2) {
+        let [(name, first), (next, again)] = [pair[0], pair[1]];
+        if name == next {
+            let title = format!("the field {} is given twice", quoted(name));
             problems.push(
-                Diagnostic::new(
-                    format!("the field {} is given twice", quoted(first.name)),
-                    second.key.span(),
-                    "again here",
-                )
-                .related(first.key.span(), "first given here")
-                .hint("keep one of them"),
+                Diagnostic::new(title, again, "again here")
+                    .related(first, "first given here")
+                    .hint("keep one of them"),
             );
         }
     }

@@ -9,7 +9,7 @@ use tiphys_model::{AppName, GroupName, NameError, PlatformName, StackName};
 
 use super::{Decode, expected};
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
-use crate::document::{MAX_CONCURRENCY, MAX_COUNT};
+use crate::document::{Factor, MAX_CONCURRENCY, MAX_COUNT, STATUS_CODES, StatusCode};
 use crate::nearest::nearest;
 use crate::yaml::{Meaning, Node, Scalar};
 
@@ -86,31 +86,47 @@ impl Decode for NonZeroU32 {
     }
 }
 
-/// Small counts: retries and factors.
+/// Small counts, such as retries.
 impl Decode for u32 {
     fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
         integer(node, 0, MAX_COUNT, problems)
     }
 }
 
-/// Ports and HTTP status codes.
+impl Decode for Factor {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        integer(node, 1, MAX_COUNT, problems).map(Factor)
+    }
+}
+
+/// Ports.
 impl Decode for u16 {
     fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
         integer(node, 1, 65_535, problems)
     }
 }
 
+impl Decode for StatusCode {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let (least, most) = STATUS_CODES;
+        integer(node, least, most, problems).map(StatusCode)
+    }
+}
+
 impl Decode for Duration {
     fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let negative_number = node.scalar().is_some_and(|scalar| match scalar.meaning() {
-            Meaning::Integer(_) | Meaning::Float => scalar.text.starts_with('-'),
-            Meaning::Null | Meaning::Bool(_) | Meaning::Text => false,
+        // `timeout: 30` is the commonest slip; it deserves more than "expected text", and quotes
+        // would not help it.
+        let number = node.scalar().and_then(|scalar| match scalar.meaning() {
+            Meaning::Integer(_) | Meaning::Float if scalar.text.starts_with('-') => {
+                Some(DurationError::Negative)
+            }
+            Meaning::Integer(_) => Some(DurationError::NoUnit(scalar.text.to_owned())),
+            Meaning::Float => Some(DurationError::Fraction),
+            Meaning::Null | Meaning::Bool(_) | Meaning::Text => None,
         });
-        // `timeout: 30` is the commonest slip; it deserves more than "expected text".
-        let bare_number = node.scalar().filter(|s| matches!(s.meaning(), Meaning::Integer(_)));
-        let error = match bare_number {
-            _ if negative_number => DurationError::Negative,
-            Some(scalar) => DurationError::NoUnit(scalar.text.to_owned()),
+        let error = match number {
+            Some(error) => error,
             None => match duration::parse(text(node, problems)?) {
                 Ok(duration) => return Some(duration),
                 Err(error) => error,

@@ -12,11 +12,10 @@ use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::source::Spanned;
 use crate::yaml::{Content, Node};
 
-/// Reads a platform document whose `apiVersion` and `kind` are right. With `bare_stacks`, the
-/// stacks stand at the top.
+/// Reads a platform document whose `apiVersion` and `kind` are right.
 pub(super) fn platform(
     root: Node<'_>,
-    bare_stacks: bool,
+    in_directory: bool,
     problems: &mut Diagnostics,
 ) -> Option<PlatformDocument> {
     let mut fields = Fields::open(root, "a platform", problems)?;
@@ -24,13 +23,20 @@ pub(super) fn platform(
         ["apiVersion", "kind"].map(|name| fields.optional(name, problems));
     let metadata: Option<Metadata> = fields.optional("metadata", problems);
     let metadata_unread = metadata.is_none() && fields.has("metadata");
-    let spec = if bare_stacks {
-        let stacks = fields.required("stacks", problems);
-        SpecDocument { stacks, ..SpecDocument::default() }
-    } else {
-        fields.required("spec", problems).unwrap_or_default()
-    };
+    let spec =
+        fields.required_with("spec", problems, |node, problems| spec(node, in_directory, problems));
     fields.finish(problems);
+    let spec = spec.unwrap_or_default();
+    Some(PlatformDocument { api_version: (), kind: (), metadata, metadata_unread, spec })
+}
+
+/// Reads a file of a directory that holds nothing but `stacks`.
+pub(super) fn bare_stacks(root: Node<'_>, problems: &mut Diagnostics) -> Option<PlatformDocument> {
+    let mut fields = Fields::open(root, "a file of stacks", problems)?;
+    let stacks = fields.required("stacks", problems);
+    fields.finish(problems);
+    let spec = SpecDocument { stacks, ..SpecDocument::default() };
+    let (metadata, metadata_unread) = (None, false);
     Some(PlatformDocument { api_version: (), kind: (), metadata, metadata_unread, spec })
 }
 
@@ -43,24 +49,28 @@ impl Decode for Metadata {
     }
 }
 
-impl Decode for SpecDocument {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let mut fields = Fields::open(node, "a platform's spec", problems)?;
-        let head = fields.first_other_than("stacks");
-        let spec = SpecDocument {
-            environment: fields.optional("environment", problems),
-            source: fields.optional("source", problems),
-            argocd: fields.optional("argocd", problems),
-            hold: fields.optional("hold", problems),
-            concurrency: fields.optional("concurrency", problems),
-            groups: fields.optional("groups", problems),
-            timeout: fields.optional("timeout", problems),
-            stacks: fields.required("stacks", problems),
-            head,
-        };
-        fields.finish(problems);
-        Some(spec)
-    }
+/// Reads a spec. In a directory, the stacks may stand in other files.
+fn spec(node: Node<'_>, in_directory: bool, problems: &mut Diagnostics) -> Option<SpecDocument> {
+    let mut fields = Fields::open(node, "a platform's spec", problems)?;
+    let stacks_elsewhere = in_directory && !fields.has("stacks");
+    let spec = SpecDocument {
+        head: fields.first_other_than("stacks"),
+        environment: fields.optional("environment", problems),
+        source: fields.optional("source", problems),
+        argocd: fields.optional("argocd", problems),
+        hold: fields.optional("hold", problems),
+        concurrency: fields.optional("concurrency", problems),
+        groups: fields.optional("groups", problems),
+        timeout: fields.optional("timeout", problems),
+        stacks: if stacks_elsewhere {
+            // Asked for all the same, so that it counts as known.
+            Some(fields.optional("stacks", problems).unwrap_or_default())
+        } else {
+            fields.required("stacks", problems)
+        },
+    };
+    fields.finish(problems);
+    Some(spec)
 }
 
 impl Decode for EnvironmentDocument {

@@ -8,7 +8,9 @@ use tiphys_model::{GroupName, PlatformName};
 
 use super::positive;
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
-use crate::document::{ArgoCdDocument, GroupDocument, Metadata, PlatformDocument, SpecDocument};
+use crate::document::{
+    API_VERSION, ArgoCdDocument, GroupDocument, KIND, Metadata, PlatformDocument, SpecDocument,
+};
 use crate::nearest::nearest;
 use crate::source::{SourceIx, Span, Spanned};
 
@@ -56,6 +58,7 @@ impl Groups {
 /// Merges the heads of all files: `spec` fields stand in one file only, and all agree on the name.
 pub(super) fn merge(
     files: Vec<(SourceIx, PlatformDocument)>,
+    in_directory: bool,
     problems: &mut Diagnostics,
 ) -> Option<Head> {
     let place = files.first().map(|(file, _)| Span::start_of(*file))?;
@@ -85,15 +88,25 @@ pub(super) fn merge(
     }
     let Some(metadata) = metadata else {
         if !metadata_unread {
-            problems.push(
-                Diagnostic::new("the platform has no name", place, "`metadata.name` is missing")
-                    .hint("add `metadata: { name: NAME }`"),
-            );
+            problems.push(no_name(place, in_directory));
         }
         return None;
     };
     let spec = head.map_or_else(SpecDocument::default, |(_, spec)| spec);
     Some(resolve(metadata.name.value, spec, problems))
+}
+
+fn no_name(place: Span, in_directory: bool) -> Diagnostic {
+    let title = "the platform has no name";
+    if in_directory {
+        Diagnostic::new(title, place, "no file of the directory has `metadata.name`").hint(format!(
+            "begin one of them with `apiVersion: {API_VERSION}`, `kind: {KIND}` and \
+             `metadata: {{ name: NAME }}`, and put its `stacks` under `spec`"
+        ))
+    } else {
+        Diagnostic::new(title, place, "`metadata.name` is missing")
+            .hint("add `metadata: { name: NAME }`")
+    }
 }
 
 fn same_name(

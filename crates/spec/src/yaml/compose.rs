@@ -10,6 +10,9 @@ use crate::diagnostic::{Diagnostic, quoted};
 use crate::source::{Source, SourceIx, Span};
 
 const MAX_DEPTH: usize = 64;
+/// How deep the scanner may go. It looks up to 1,024 characters ahead, as far as a key can reach,
+/// and must not refuse what it sees there: only we know the place of the level that is too deep.
+const SCANNED: usize = MAX_DEPTH + 2 * 1024;
 /// Counted as if every alias were written out.
 const MAX_NODES: u64 = 4_000_000;
 const MAX_ALIASES: usize = 100;
@@ -17,7 +20,7 @@ const MAX_ALIASES: usize = 100;
 /// Parses a file. The first problem ends it: behind a syntax error everything is guesswork.
 pub(crate) fn compose(file: SourceIx, source: &Source) -> Result<Tree<'_>, Diagnostic> {
     let text = source.text();
-    let options = options! { block_nesting_limit: 255, flow_nesting_limit: 255 };
+    let options = options! { block_nesting_limit: SCANNED, flow_nesting_limit: SCANNED };
     let mut composer = Composer {
         tree: Tree { file, text, nodes: Vec::new(), unescaped: Vec::new(), roots: Vec::new() },
         open: Vec::new(),
@@ -123,12 +126,7 @@ impl<'a> Composer<'a> {
 
     fn open(&mut self, kind: Kind, anchor: usize, span: &ParserSpan) -> Result<(), Diagnostic> {
         if self.open.len() >= MAX_DEPTH {
-            return Err(Diagnostic::new(
-                format!("the file is nested deeper than {MAX_DEPTH} levels"),
-                self.span(span),
-                "one level too many",
-            )
-            .hint("a platform file needs fewer than ten levels"));
+            return Err(too_deep(self.span(span)));
         }
         let expanded_before = self.expanded;
         self.push(kind, span)?;
@@ -202,12 +200,7 @@ impl<'a> Composer<'a> {
         let span = Span { file: self.tree.file, start: at, end: at };
         let problem = Diagnostic::new(format!("this is not YAML: {}", error.info()), span, "here");
         match error.kind() {
-            granit_parser::ErrorKind::RecursionLimitExceeded => Diagnostic::new(
-                format!("the file is nested deeper than {MAX_DEPTH} levels"),
-                span,
-                "one level too many",
-            )
-            .hint("a platform file needs fewer than ten levels"),
+            granit_parser::ErrorKind::RecursionLimitExceeded => too_deep(span),
             granit_parser::ErrorKind::TabInIndentation
             | granit_parser::ErrorKind::TabInBlockIndentation
             | granit_parser::ErrorKind::TabNotAllowed => problem.hint("indent with spaces"),
@@ -219,6 +212,12 @@ impl<'a> Composer<'a> {
             }
         }
     }
+}
+
+fn too_deep(span: Span) -> Diagnostic {
+    let title = format!("the file is nested deeper than {MAX_DEPTH} levels");
+    Diagnostic::new(title, span, "one level too many")
+        .hint("a platform file needs fewer than ten levels")
 }
 
 /// Sources are at most 64 MiB and trees at most 4 million nodes, so positions fit.

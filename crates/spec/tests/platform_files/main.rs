@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, a panic is the report")]
 
+mod nesting;
 #[path = "../../../plan/tests/common/mod.rs"]
 mod random;
 mod reading;

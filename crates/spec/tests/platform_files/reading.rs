@@ -2,13 +2,13 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tiphys_model::platform::{ArgoCd, Policies, Retry, Timeouts};
+use tiphys_model::platform::{AppType, ArgoCd, Policies, Retry, Timeouts};
 use tiphys_model::{App, Platform, Scope, StackName};
 use tiphys_plan::PlanDocument;
 
 use crate::random::{platforms, scoped_platforms};
 use crate::write;
-use crate::yaml::{Yaml, sources};
+use crate::yaml::{Yaml, directory, sources};
 
 /// Numbers that decide all orders of one rendering.
 fn orders() -> impl Strategy<Value = Vec<u32>> {
@@ -39,21 +39,37 @@ fn shuffle(yaml: &mut Yaml, order: &mut impl Iterator<Item = u32>) {
     }
 }
 
-/// The platform over several files: one of them has the head, each has some of the apps.
+/// The platform over the files of a directory: one of them has the head, each has some of the
+/// apps. The parts without the head take every form that they may have.
 fn files(platform: &Platform, files: usize, orders: &[u32]) -> Vec<String> {
     let mut order = orders.iter().copied().cycle();
-    let mut pick = || order.next().unwrap() as usize % files;
-    let head = pick();
-    let home: Vec<usize> = platform.apps.iter().map(|_| pick()).collect();
-    let file = |number| {
-        let apps = platform.apps.iter().zip(&home).filter(|(_, home)| **home == number);
-        let stacks = write::stacks(platform, apps.map(|(app, _)| app));
-        if number != head {
-            return Yaml::map([("stacks", stacks)]);
+    let mut pick = |most: usize| order.next().unwrap() as usize % most;
+    let head = pick(files);
+    let home: Vec<usize> = platform.apps.iter().map(|_| pick(files)).collect();
+    let forms: Vec<usize> = (0..files).map(|_| pick(3)).collect();
+    let file = |number: usize| {
+        let apps: Vec<&App> = platform
+            .apps
+            .iter()
+            .zip(&home)
+            .filter(|(_, home)| **home == number)
+            .map(|(app, _)| app)
+            .collect();
+        let no_apps = apps.is_empty();
+        let stacks = ("stacks".to_owned(), write::stacks(platform, apps));
+        if number == head {
+            let mut spec = write::head(platform);
+            spec.extend((!no_apps).then_some(stacks));
+            return document(platform, spec);
         }
-        let mut spec = write::head(platform);
-        spec.push(("stacks".to_owned(), stacks));
-        document(platform, spec)
+        if forms[number] == 0 {
+            return Yaml::Map(vec![stacks]);
+        }
+        let mut part = document(platform, vec![stacks]);
+        if let (Yaml::Map(fields), 1) = (&mut part, forms[number]) {
+            fields.retain(|(name, _)| name != "metadata");
+        }
+        part
     };
     let mut documents: Vec<Yaml> = (0..files).map(file).collect();
     for document in &mut documents {
@@ -118,7 +134,8 @@ fn application(platform: &Platform, app: &App) -> Yaml {
         ("tiphys.dev/type".to_owned(), Yaml::plain(app.app_type.as_str())),
         ("example.org/other".to_owned(), Yaml::plain("ours it is not")),
     ];
-    if !edges.is_empty() {
+    // Without edges it may be absent, or empty as templates leave it.
+    if !edges.is_empty() || app.app_type == AppType::Simple {
         annotations.push(("tiphys.dev/depends-on".to_owned(), Yaml::quoted(&edges.join(", "))));
     }
     if app.stack != default_stack() {
@@ -137,6 +154,15 @@ fn application(platform: &Platform, app: &App) -> Yaml {
     ])
 }
 
+/// As `kubectl get -o yaml` prints several objects.
+fn list(items: &[Yaml]) -> Yaml {
+    Yaml::map([
+        ("apiVersion", Yaml::plain("v1")),
+        ("kind", Yaml::plain("List")),
+        ("items", Yaml::List(items.to_vec())),
+    ])
+}
+
 proptest! {
     #[test]
     fn order_and_files_do_not_matter(
@@ -145,7 +171,7 @@ proptest! {
         orders in orders(),
     ) {
         let texts = files(&platform, count, &orders);
-        let read = tiphys_spec::platform(&sources(&texts));
+        let read = tiphys_spec::platform(&directory(&texts));
         prop_assert_eq!(read.as_ref(), Ok(&platform), "{}", texts.join("---\n"));
         let plan_bytes = |platform: &Platform| {
             let plan = tiphys_plan::plan(platform, &scope).unwrap();
@@ -169,10 +195,12 @@ proptest! {
         let mut manifests = Yaml::Set(manifests);
         shuffle(&mut manifests, &mut order);
         let Yaml::Set(manifests) = manifests else { unreachable!("it is a set") };
-        let texts: Vec<String> = manifests
-            .chunks(3)
-            .map(|file| file.iter().map(Yaml::text).collect::<Vec<_>>().join("---\n"))
-            .collect();
+        // Every other file has its manifests in a list, the rest as documents.
+        let file = |(number, file): (usize, &[Yaml])| match number % 2 {
+            0 => file.iter().map(Yaml::text).collect::<Vec<_>>().join("---\n"),
+            _ => list(file).text(),
+        };
+        let texts: Vec<String> = manifests.chunks(3).enumerate().map(file).collect();
         let read = tiphys_spec::platform_from_applications(platform.name.clone(), &sources(&texts));
         prop_assert_eq!(read, Ok(platform.clone()));
         let file = document(&platform, vec![
@@ -227,6 +255,27 @@ fn what_is_not_given_has_the_documented_default() {
     );
     let read = |text: &str| tiphys_spec::platform(&sources(&[text])).unwrap();
     assert_eq!(read(short), read(&long));
+}
+
+#[test]
+fn a_file_alone_is_whole_and_a_directory_may_be_in_parts() {
+    let head = "{apiVersion: tiphys.dev/v1alpha1, kind: Platform, metadata: {name: p}, spec: {}}";
+    let part = "{stacks: [{name: s, apps: [{name: a}]}]}";
+    let whole = head.replace("{}", part);
+    let alone = tiphys_spec::platform(&sources(&[&whole])).unwrap();
+    for files in [vec![whole.as_str()], vec![head, part], vec![part, head]] {
+        assert_eq!(tiphys_spec::platform(&directory(&files)).as_ref(), Ok(&alone), "{files:?}");
+    }
+    let refusals = |sources| -> Vec<String> {
+        let problems = tiphys_spec::platform(&sources).unwrap_err().into_sorted();
+        problems.into_iter().map(|problem| problem.title).collect()
+    };
+    let no_claims =
+        ["apiVersion", "kind"].map(|field| format!("the file does not say its `{field}`"));
+    assert_eq!(refusals(sources(&[part])), no_claims);
+    assert_eq!(refusals(directory(&[part])), ["the platform has no name"]);
+    assert_eq!(refusals(sources(&[head])), ["a platform's spec needs the field `stacks`"]);
+    assert_eq!(refusals(directory(&[head])), ["the platform has no apps"]);
 }
 
 #[test]

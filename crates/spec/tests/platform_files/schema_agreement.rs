@@ -3,9 +3,10 @@
 //! Every document that differs in one place from a rich valid one is read by the parser, and,
 //! through another YAML reader, held against the schema. The parser also refuses what a schema
 //! cannot see: unknown names, duplicates, cycles, an empty platform, timeouts of zero, durations
-//! beyond a week, whole numbers written as floats. Changes that would do only that are not made:
-//! other apps depend on nothing that changes, no item of a list of names is repeated, and where
-//! a name refers to something, it is only replaced by what is no name.
+//! beyond a week, a first wait beyond the longest, whole numbers written as floats. Changes that
+//! would do only that are not made: other apps depend on nothing that changes, no item of a list
+//! of names is repeated, where a name refers to something, it is only replaced by what is no
+//! name, and the longest wait is longer than any duration that comes to a place.
 
 use serde_json::Value;
 use tiphys_spec::platform_schema;
@@ -35,7 +36,7 @@ spec:
           typical: 18m
           dependsOn: [fixed-1, { app: fixed-2 }, { app: fixed-3, optional: true }]
           timeouts: { sync: 30m, health: 1h30m20s }
-          retry: { limit: 2, backoff: { duration: 10s, factor: 2, max: 2m } }
+          retry: { limit: 2, backoff: { duration: 10s, factor: 2, max: 2h } }
           tolerateDrift: [ConfigMap/settings]
           health:
             - resource:
@@ -65,8 +66,9 @@ spec: { hold: always, stacks: [] }
 
 /// Values of every kind, none of them the name of an app or a group.
 #[rustfmt::skip]
-const NO_NAMES: [&str; 53] = [
-    "~", "", "\"\"", "true", "false", "0", "1", "-1", "100", "101", "200", "10000", "10001",
+const NO_NAMES: [&str; 56] = [
+    "~", "", "\"\"", "true", "false", "0", "1", "-1", "99", "100", "101", "200", "599", "600",
+    "10000", "10001",
     "65535", "65536", "0x10", "0o17", "99999999999999999999", "-99999999999999999999", "1.5",
     ".inf", ".nan", "-5m", "5 m", "5M", "1m 1m", "Kind/name", "Kind/a/name", "/name", "Kind/", "/",
     "Upper", "a..b", "-a", "a-", "a_b", "a/b", "\"a\\nb\"", "\"5m\\n\"", "ä", "tiphys.dev/v1",

@@ -78,10 +78,19 @@ impl Yaml {
     }
 }
 
-/// The texts as the files of a directory; one text is a file of its own.
+/// The texts as files given by name; one text is a platform of its own.
 pub(crate) fn sources<T: AsRef<str>>(texts: &[T]) -> Sources {
+    Sources::new(files(texts))
+}
+
+/// The texts as the files of a directory.
+pub(crate) fn directory<T: AsRef<str>>(texts: &[T]) -> Sources {
+    Sources::directory(files(texts))
+}
+
+fn files<T: AsRef<str>>(texts: &[T]) -> Vec<Source> {
     let source = |(number, text): (usize, &T)| {
         Source::new(format!("{number:02}.yaml"), text.as_ref().into()).unwrap()
     };
-    Sources::new(texts.iter().enumerate().map(source).collect())
+    texts.iter().enumerate().map(source).collect()
 }

@@ -16,11 +16,14 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
         None => input::platform(args.platform.file.as_deref())?,
     };
     let plan = plan(&platform, &args.platform.scope)?;
-    output::data(|out| write(out, &plan, args.output))
+    match args.output {
+        PlanFormat::Table => output::text(|out| write(out, &plan, PlanFormat::Table)),
+        format => output::data(|out| write(out, &plan, format)),
+    }
 }
 
 /// Plans a scope as it was given on the command line.
-fn plan(platform: &Platform, scope: &str) -> Result<Plan, Failure> {
+pub(crate) fn plan(platform: &Platform, scope: &str) -> Result<Plan, Failure> {
     let unknown = |why| Failure::unknown_scope(scope, why, platform);
     let parsed: Scope = scope.parse().map_err(|error| unknown(Some(error)))?;
     tiphys_plan::plan(platform, &parsed).map_err(|_| unknown(None))

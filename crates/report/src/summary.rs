@@ -1,0 +1,152 @@
+//! What a run came to: verdict, times, every failure with its evidence, every skipped app with
+//! its chain, and the command that goes on from here.
+
+use std::fmt;
+
+use tiphys_model::AppName;
+use tiphys_run::{AppState, Evidence, RunView};
+
+use crate::clock::took;
+use crate::columns::{Align, Cell, columns};
+use crate::lines::chain;
+use crate::style::{BAD, FAINT, GOOD, STRONG, WARNING, paint};
+
+/// How many of the slowest apps are named.
+const SLOWEST: usize = 5;
+
+pub struct Summary<'a> {
+    view: &'a RunView,
+    /// The command that resumes, if there is anything to resume.
+    resume: &'a str,
+}
+
+impl<'a> Summary<'a> {
+    #[must_use]
+    pub fn new(view: &'a RunView, resume: &'a str) -> Self {
+        Summary { view, resume }
+    }
+
+    fn verdict(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Some(started), Some(finished)) = (&self.view.started, &self.view.finished) else {
+            return writeln!(f, "the run has not ended");
+        };
+        let style = if finished.exit == 0 { GOOD } else { BAD };
+        let counts = &finished.counts;
+        let parts = [
+            (counts.applied, "applied"),
+            (counts.already_current, "already current"),
+            (counts.removed, "removed"),
+            (counts.failed, "failed"),
+            (counts.errored, "errored"),
+            (counts.timed_out, "timed out"),
+            (counts.skipped, "skipped"),
+            (counts.unhealthy, "done but unhealthy"),
+            (counts.unfinished, "unfinished"),
+        ];
+        let parts: Vec<String> =
+            parts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+        writeln!(
+            f,
+            "{} {} {}: {}",
+            started.action,
+            paint(STRONG, started.platform.as_str()),
+            paint(style, finished.verdict),
+            parts.join(", "),
+        )?;
+        let (makespan, critical) = (finished.makespan_ms, finished.critical_path_ms);
+        let over = makespan.saturating_sub(critical) * 1000 / critical.max(1);
+        writeln!(
+            f,
+            "took {}, critical path {} (+{}.{} %)",
+            took(makespan),
+            took(critical),
+            over / 10,
+            over % 10,
+        )
+    }
+
+    fn slowest(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut times: Vec<(u64, &AppName)> = self
+            .view
+            .apps()
+            .filter_map(|(name, app)| match app.state {
+                AppState::Done { took_ms, .. } | AppState::Removed { took_ms } if took_ms > 0 => {
+                    Some((took_ms, name))
+                }
+                _ => None,
+            })
+            .collect();
+        if times.is_empty() {
+            return Ok(());
+        }
+        times.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
+        let named: Vec<String> = times
+            .iter()
+            .take(SLOWEST)
+            .map(|(millis, name)| format!("{name} {}", took(*millis)))
+            .collect();
+        writeln!(f, "slowest: {}", named.join(", "))
+    }
+
+    fn failures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, app) in self.view.apps() {
+            let AppState::Failed { state, cause, evidence, hint } = &app.state else { continue };
+            writeln!(f)?;
+            writeln!(f, "{} {name}: {cause}", paint(BAD, state.as_str()))?;
+            for line in evidence_lines(evidence) {
+                writeln!(f, "  {} {line}", paint(FAINT, "seen:"))?;
+            }
+            writeln!(f, "  {} {hint}", paint(STRONG, "next:"))?;
+        }
+        Ok(())
+    }
+
+    fn skipped(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows: Vec<[Cell; 3]> = self
+            .view
+            .apps()
+            .filter_map(|(name, app)| match &app.state {
+                AppState::Skipped { because, .. } => Some([
+                    Cell::new("skipped", WARNING),
+                    name.as_str().into(),
+                    format!("< {}", chain(because)).into(),
+                ]),
+                _ => None,
+            })
+            .collect();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        writeln!(f)?;
+        for line in columns([Align::Left, Align::Left, Align::Left], &rows) {
+            writeln!(f, "{line}")?;
+        }
+        Ok(())
+    }
+}
+
+fn evidence_lines(evidence: &Evidence) -> Vec<String> {
+    let mut lines = Vec::new();
+    match (&evidence.health, &evidence.message) {
+        (Some(health), Some(message)) => lines.push(format!("{health}, {message}")),
+        (Some(health), None) => lines.push(health.to_string()),
+        (None, Some(message)) => lines.push(message.to_string()),
+        (None, None) => {}
+    }
+    lines.extend(evidence.drifted.iter().map(|drifted| format!("drifted {drifted}")));
+    lines
+}
+
+impl fmt::Display for Summary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.verdict(f)?;
+        self.slowest(f)?;
+        self.failures(f)?;
+        self.skipped(f)?;
+        if self.view.finished.as_ref().is_some_and(|finished| finished.exit != 0) {
+            writeln!(f)?;
+            writeln!(f, "to resume: {}", paint(STRONG, self.resume))?;
+        }
+        Ok(())
+    }
+}

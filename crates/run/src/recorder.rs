@@ -1,0 +1,269 @@
+//! From events to lines: names, numbers, times, and what only the whole log can tell.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tiphys_model::{AppIx, AppName, Health, Plan};
+
+use crate::event::{Because, Event, FailState, How, Verdict, WaitingOn};
+use crate::line::{Counts, EventKind, EventLine, RunFinished, RunStarted, VERSION};
+use crate::machine::Action;
+use crate::time::Time;
+
+/// Writes the log of one run.
+#[derive(Debug, Clone)]
+pub struct Recorder {
+    plan: Arc<Plan>,
+    action: Action,
+    /// When the run began.
+    origin: Timestamp,
+    seq: u64,
+    steps: Vec<Noted>,
+}
+
+/// What later lines need to know of a step.
+#[derive(Debug, Clone, Copy, Default)]
+struct Noted {
+    started: Option<Time>,
+    took: Duration,
+    end: Option<End>,
+    health: Option<Health>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Done(How),
+    Removed,
+    Failed(FailState),
+    Skipped(Because),
+}
+
+impl Recorder {
+    #[must_use]
+    pub fn new(plan: Arc<Plan>, action: Action, origin: Timestamp) -> Self {
+        let steps = vec![Noted::default(); plan.apps.len()];
+        Recorder { plan, action, origin, seq: 0, steps }
+    }
+
+    /// The first line.
+    pub fn start(&mut self, run: String, engine: &'static str, seed: Option<u64>) -> EventLine {
+        let action = match self.action {
+            Action::Deploy => "deploy",
+            Action::Teardown => "teardown",
+        };
+        let started = RunStarted {
+            run,
+            action,
+            engine,
+            seed,
+            platform: self.plan.platform.clone(),
+            scope: self.plan.scope.clone(),
+            plan: self.plan.digest.clone(),
+        };
+        let mut line = self.line(Time::START, EventKind::RunStarted(started));
+        line.v = Some(VERSION);
+        line
+    }
+
+    /// The line of an event; most of what a machine notes for itself has none.
+    pub fn record(&mut self, now: Time, event: &Event) -> Option<EventLine> {
+        let kind = self.kind(now, event)?;
+        Some(self.line(now, kind))
+    }
+
+    fn line(&mut self, now: Time, kind: EventKind) -> EventLine {
+        let seq = self.seq;
+        self.seq += 1;
+        let millis = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+        let at = self.origin.saturating_add(SignedDuration::from_millis(millis));
+        let at = at.unwrap_or(self.origin);
+        EventLine { v: None, seq, at, elapsed_ms: now.as_millis(), kind }
+    }
+
+    fn kind(&mut self, now: Time, event: &Event) -> Option<EventKind> {
+        let kind = match event {
+            Event::Held => EventKind::Held,
+            Event::HandedOff { app } => EventKind::HandedOff { app: self.name(*app) },
+            Event::Waiting { app, on } => self.waiting(*app, *on),
+            Event::Syncing { app, attempt } => {
+                self.steps[app.position()].started.get_or_insert(now);
+                let attempt = attempt.operation.attempt;
+                EventKind::StepSyncing { app: self.name(*app), attempt }
+            }
+            Event::Converging { app } => EventKind::StepConverging { app: self.name(*app) },
+            Event::Retrying { app, cause, until } => EventKind::StepRetrying {
+                app: self.name(*app),
+                cause: cause.to_string(),
+                in_ms: until.as_millis().saturating_sub(now.as_millis()),
+            },
+            Event::Done { app, how } => {
+                let took_ms = self.end(now, *app, End::Done(*how));
+                EventKind::StepDone { app: self.name(*app), how: *how, took_ms }
+            }
+            Event::Failed { app, state, cause, evidence } => {
+                self.end(now, *app, End::Failed(*state));
+                let name = self.name(*app);
+                EventKind::StepFailed {
+                    hint: cause.hint(&name),
+                    app: name,
+                    state: *state,
+                    cause: cause.to_string(),
+                    evidence: evidence.clone(),
+                }
+            }
+            Event::Skipped { app, because } => {
+                self.end(now, *app, End::Skipped(*because));
+                let (because, reason) = self.chain(*because);
+                EventKind::StepSkipped { app: self.name(*app), because, reason }
+            }
+            Event::Removing { app } => {
+                // Asked again: no news.
+                if self.steps[app.position()].started.replace(now).is_some() {
+                    return None;
+                }
+                EventKind::StepRemoving { app: self.name(*app) }
+            }
+            Event::Removed { app } => {
+                let took_ms = self.end(now, *app, End::Removed);
+                EventKind::StepRemoved { app: self.name(*app), took_ms }
+            }
+            Event::RevisionMoved { app, from, to } => EventKind::RevisionMoved {
+                app: self.name(*app),
+                from: from.to_string(),
+                to: to.to_string(),
+            },
+            Event::Ailing { app, health } => {
+                self.steps[app.position()].health = *health;
+                return None;
+            }
+            Event::Recovered { app } => {
+                self.steps[app.position()].health = None;
+                return None;
+            }
+            Event::Interrupted { signal } => EventKind::Interrupted { signal: signal.as_str() },
+            Event::Finished { verdict } => EventKind::RunFinished(self.finished(now, *verdict)),
+            Event::Begun
+            | Event::RefreshAsked { .. }
+            | Event::RefreshWanted { .. }
+            | Event::Refreshed { .. }
+            | Event::HeldUp { .. }
+            | Event::Freed { .. }
+            | Event::Accepted { .. }
+            | Event::Unanswered { .. }
+            | Event::LookReturned { .. }
+            | Event::Resent { .. }
+            | Event::Postponed { .. }
+            | Event::Suspected { .. }
+            | Event::Cleared { .. }
+            | Event::HandOffAsked { .. }
+            | Event::TerminateAsked { .. }
+            | Event::Terminated { .. }
+            | Event::Looked { .. } => return None,
+        };
+        Some(kind)
+    }
+
+    fn waiting(&self, app: AppIx, on: WaitingOn) -> EventKind {
+        let (on, reason) = match on {
+            WaitingOn::Prerequisites => {
+                let prerequisites = match self.action {
+                    Action::Deploy => self.plan.graph.dependencies(app),
+                    Action::Teardown => self.plan.graph.dependants(app),
+                };
+                let mut names: Vec<AppName> = prerequisites.iter().map(|p| self.name(*p)).collect();
+                names.sort();
+                (names, None)
+            }
+            WaitingOn::Unhealthy(other) => {
+                let name = self.name(other);
+                let health = self.steps[other.position()].health;
+                let state = health.map_or("there again".to_owned(), |health| health.to_string());
+                (vec![name.clone()], Some(format!("{name} is {state}")))
+            }
+        };
+        EventKind::StepWaiting { app: self.name(app), on, reason }
+    }
+
+    /// The chain from what a step waited for to what failed, and why that is the end of it.
+    fn chain(&self, because: Because) -> (Vec<AppName>, String) {
+        let mut chain = Vec::new();
+        let mut next = because;
+        loop {
+            let (app, reason) = match next {
+                Because::App(app) => {
+                    chain.push(self.name(app));
+                    match self.steps[app.position()].end {
+                        Some(End::Skipped(further)) => {
+                            next = further;
+                            continue;
+                        }
+                        Some(End::Failed(state)) => (app, state.as_str().replace('-', " ")),
+                        Some(End::Done(_) | End::Removed) | None => (app, "was lost".to_owned()),
+                    }
+                }
+                Because::Unhealthy(app) => {
+                    chain.push(self.name(app));
+                    let health = self.steps[app.position()].health;
+                    (app, health.map_or("is there again".to_owned(), |health| format!("is {health}")))
+                }
+                Because::Outside(app) => {
+                    chain.push(self.name(app));
+                    (app, "is not Healthy, and outside the scope".to_owned())
+                }
+                Because::Deadline => return (chain, "the run's deadline passed".to_owned()),
+            };
+            return (chain, format!("{} {reason}", self.name(app)));
+        }
+    }
+
+    /// Notes the end of a step, and tells what it took in milliseconds.
+    fn end(&mut self, now: Time, app: AppIx, end: End) -> u64 {
+        let noted = &mut self.steps[app.position()];
+        noted.end = Some(end);
+        noted.took = noted.started.map_or(Duration::ZERO, |started| now - started);
+        u64::try_from(noted.took.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn finished(&self, now: Time, verdict: Verdict) -> RunFinished {
+        let mut counts = Counts::default();
+        for noted in &self.steps {
+            let count = match noted.end {
+                Some(End::Done(_)) if noted.health.is_some() => &mut counts.unhealthy,
+                Some(End::Done(How::Applied)) => &mut counts.applied,
+                Some(End::Done(How::AlreadyCurrent)) => &mut counts.already_current,
+                Some(End::Removed) => &mut counts.removed,
+                Some(End::Failed(FailState::Failed)) => &mut counts.failed,
+                Some(End::Failed(FailState::Errored)) => &mut counts.errored,
+                Some(End::Failed(FailState::TimedOut)) => &mut counts.timed_out,
+                Some(End::Skipped(_)) => &mut counts.skipped,
+                None => &mut counts.unfinished,
+            };
+            *count += 1;
+        }
+        RunFinished {
+            verdict: verdict.as_str(),
+            exit: verdict.exit().code(),
+            makespan_ms: now.as_millis(),
+            critical_path_ms: self.critical_path_ms(),
+            counts,
+        }
+    }
+
+    /// Plan order is topological, so one walk over it finds the longest chain; a teardown has
+    /// the same chains backwards.
+    fn critical_path_ms(&self) -> u64 {
+        let mut ends = vec![Duration::ZERO; self.steps.len()];
+        for app in self.plan.graph.apps() {
+            let before = self.plan.graph.dependencies(app).iter().map(|d| ends[d.position()]).max();
+            let took = self.steps[app.position()].took;
+            ends[app.position()] = before.unwrap_or_default() + took;
+        }
+        let longest = ends.into_iter().max().unwrap_or_default();
+        u64::try_from(longest.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn name(&self, app: AppIx) -> AppName {
+        self.plan.app(app).app.name.clone()
+    }
+}

@@ -1,0 +1,137 @@
+//! Plays a simulation: lets virtual time pass, at a pace, and shows what happens.
+
+use std::num::NonZeroU32;
+use std::thread;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use tiphys_model::Exit;
+use tiphys_run::{Action, EventLine, Recorder, RunView, Time};
+use tiphys_sim::{Simulation, Stop};
+
+use super::stage::Stage;
+use crate::args::Speed;
+use crate::failure::Failure;
+
+/// How often the screen is drawn.
+const FRAME: Duration = Duration::from_millis(50);
+
+pub(super) struct Player {
+    simulation: Simulation,
+    seed: u64,
+    speed: Speed,
+    stage: Stage,
+    resume: String,
+    /// How many of the simulation's records have been shown.
+    shown: usize,
+    /// Which driver the log is of.
+    epoch: u64,
+    recorder: Option<Recorder>,
+    view: RunView,
+}
+
+impl Player {
+    pub(super) const DEFAULT_SPEED: Speed = match NonZeroU32::new(240) {
+        Some(speed) => Speed::Times(speed),
+        None => Speed::Max,
+    };
+
+    pub(super) fn new(
+        simulation: Simulation,
+        seed: u64,
+        speed: Speed,
+        stage: Stage,
+        resume: String,
+    ) -> Self {
+        let view = RunView::new(simulation.plan());
+        Player { simulation, seed, speed, stage, resume, shown: 0, epoch: 0, recorder: None, view }
+    }
+
+    /// One run, from its first line to its summary.
+    pub(super) fn play(&mut self, action: Action) -> Result<Exit, Failure> {
+        self.simulation.begin(action);
+        // Screens are drawn at fixed moments of virtual time; the pace only decides how long
+        // the wait between them is. So what is written does not depend on the machine.
+        let step = match self.speed {
+            Speed::Times(speed) => FRAME * speed.get(),
+            Speed::Max => FRAME * 240,
+        };
+        let mut until = self.simulation.now() + step;
+        let stop = loop {
+            match self.simulation.next_at() {
+                Some(at) if at > until => {
+                    self.draw(until)?;
+                    if self.speed != Speed::Max {
+                        thread::sleep(FRAME);
+                    }
+                    until = until + step;
+                }
+                _ => {
+                    let stop = self.simulation.advance();
+                    self.show_new(action)?;
+                    if let Some(stop) = stop {
+                        break stop;
+                    }
+                }
+            }
+        };
+        match stop {
+            Stop::Finished(verdict) => {
+                self.stage.close(&self.view, &self.resume)?;
+                Ok(verdict.exit())
+            }
+            Stop::Illegal(illegal) => Err(Failure::Bug(illegal.to_string())),
+            Stop::Endless => Err(Failure::Bug("the rehearsal would never end".to_owned())),
+        }
+    }
+
+    fn draw(&mut self, at: Time) -> Result<(), Failure> {
+        let now = Time::START + (at - self.simulation.began());
+        self.stage.draw(self.simulation.plan(), &self.view, now)
+    }
+
+    fn show_new(&mut self, action: Action) -> Result<(), Failure> {
+        while let Some(record) = self.simulation.records().get(self.shown).cloned() {
+            self.shown += 1;
+            if record.epoch != self.epoch {
+                self.epoch = record.epoch;
+                self.start_log(action)?;
+            }
+            let line = self.recorder.as_mut().and_then(|r| r.record(record.elapsed, &record.event));
+            if let Some(line) = line {
+                self.show(&line)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A driver begins: the first one, or another after a crash.
+    fn start_log(&mut self, action: Action) -> Result<(), Failure> {
+        let plan = self.simulation.plan().clone();
+        let mut recorder = Recorder::new(plan.clone(), action, origin(self.simulation.began()));
+        self.view = RunView::new(&plan);
+        let run = run_id(plan.digest.as_str(), self.seed, self.epoch);
+        let line = recorder.start(run, "simulated", Some(self.seed));
+        self.recorder = Some(recorder);
+        self.show(&line)
+    }
+
+    fn show(&mut self, line: &EventLine) -> Result<(), Failure> {
+        self.view.fold(line);
+        self.stage.show(line)
+    }
+}
+
+/// Simulated time begins with the year 2000.
+fn origin(began: Time) -> Timestamp {
+    const YEAR_2000_MS: i64 = 946_684_800_000;
+    let millis = i64::try_from(began.as_millis()).unwrap_or_default();
+    Timestamp::from_millisecond(YEAR_2000_MS + millis).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// The same for the same plan and seed, another for each driver of a rehearsal.
+fn run_id(digest: &str, seed: u64, epoch: u64) -> String {
+    let hash = Sha256::digest(format!("{digest}/{seed}/{epoch}"));
+    hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,97 @@
+//! Where a run is shown: a terminal, lines, or JSON.
+
+use tiphys_model::Plan;
+use tiphys_report::{Size, Summary, event_line, frame};
+use tiphys_run::{EventKind, EventLine, RunView, Time};
+
+use crate::failure::Failure;
+use crate::output;
+
+pub(super) enum Stage {
+    /// One line for each transition, then the summary.
+    Lines,
+    /// One line of JSON for each event, and nothing else on stdout.
+    Jsonl,
+    /// News scrolls past; below it stands what is running, drawn again and again.
+    Screen {
+        size: Size,
+        /// How many lines the last drawing took.
+        drawn: usize,
+    },
+}
+
+impl Stage {
+    pub(super) fn screen() -> Self {
+        Stage::Screen { size: output::terminal_size(), drawn: 0 }
+    }
+
+    pub(super) fn show(&mut self, line: &EventLine) -> Result<(), Failure> {
+        match self {
+            Stage::Lines => match event_line(line) {
+                Some(text) => output::text(|out| writeln!(out, "{text}")),
+                None => Ok(()),
+            },
+            Stage::Jsonl => output::data(|out| {
+                serde_json::to_writer(&mut *out, line)?;
+                writeln!(out)
+            }),
+            Stage::Screen { drawn, .. } => {
+                let Some(text) = event_line(line).filter(|_| is_news(&line.kind)) else {
+                    return Ok(());
+                };
+                let erase = erase(std::mem::take(drawn));
+                output::text(|out| writeln!(out, "{erase}{text}"))
+            }
+        }
+    }
+
+    /// Draws the moment; only a screen has one.
+    pub(super) fn draw(&mut self, plan: &Plan, view: &RunView, now: Time) -> Result<(), Failure> {
+        let Stage::Screen { size, drawn } = self else { return Ok(()) };
+        let lines = frame(plan, view, now, *size);
+        let erase = erase(std::mem::replace(drawn, lines.len()));
+        output::text(|out| writeln!(out, "{erase}{}", lines.join("\n")))
+    }
+
+    /// The summary: below the lines, or, beside JSON, where people look.
+    pub(super) fn close(&mut self, view: &RunView, resume: &str) -> Result<(), Failure> {
+        let summary = Summary::new(view, resume);
+        match self {
+            Stage::Lines => output::text(|out| write!(out, "\n{summary}")),
+            Stage::Jsonl => {
+                output::error(&summary.to_string());
+                Ok(())
+            }
+            Stage::Screen { drawn, .. } => {
+                let erase = erase(std::mem::take(drawn));
+                output::text(|out| write!(out, "{erase}\n{summary}"))
+            }
+        }
+    }
+}
+
+/// What is worth a line above a screen that shows everything that runs anyway.
+fn is_news(kind: &EventKind) -> bool {
+    match kind {
+        EventKind::StepSyncing { .. }
+        | EventKind::StepConverging { .. }
+        | EventKind::StepRemoving { .. }
+        | EventKind::HandedOff { .. } => false,
+        EventKind::RunStarted(_)
+        | EventKind::Held
+        | EventKind::StepWaiting { .. }
+        | EventKind::StepRetrying { .. }
+        | EventKind::StepDone { .. }
+        | EventKind::StepFailed { .. }
+        | EventKind::StepSkipped { .. }
+        | EventKind::StepRemoved { .. }
+        | EventKind::RevisionMoved { .. }
+        | EventKind::Interrupted { .. }
+        | EventKind::RunFinished(_) => true,
+    }
+}
+
+/// Moves up over what was drawn, and clears from there to the end of the screen.
+fn erase(lines: usize) -> String {
+    if lines == 0 { String::new() } else { format!("\u{1b}[{lines}A\u{1b}[J") }
+}
