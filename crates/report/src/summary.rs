@@ -53,6 +53,9 @@ impl<'a> Summary<'a> {
             paint(style, finished.verdict),
             parts.join(", "),
         )?;
+        if counts.unfinished > 0 {
+            return writeln!(f, "ended after {}", took(finished.makespan_ms));
+        }
         let (makespan, critical) = (finished.makespan_ms, finished.critical_path_ms);
         let over = makespan.saturating_sub(critical) * 1000 / critical.max(1);
         writeln!(

@@ -54,6 +54,8 @@ pub enum Cause {
     UnhealthyOutside {
         health: Health,
     },
+    /// It lies outside the scope of a teardown, and depends on what is to be removed.
+    DependantOutside,
     /// Argo CD said no to the request.
     Refused {
         message: Arc<str>,
@@ -100,6 +102,9 @@ impl fmt::Display for Cause {
             Cause::BeingDeleted => f.write_str("it is being deleted"),
             Cause::UnhealthyOutside { health } => {
                 write!(f, "it lies outside the scope and is {health}")
+            }
+            Cause::DependantOutside => {
+                f.write_str("it lies outside the scope and depends on what is to be removed")
             }
             Cause::Refused { message } => write!(f, "Argo CD refused the request: {message}"),
             Cause::Unreachable { message } => write!(f, "no request got through: {message}"),
@@ -151,6 +156,9 @@ impl Cause {
             Cause::BeingDeleted => format!("wait until {app} is gone, then run again"),
             Cause::UnhealthyOutside { .. } => {
                 format!("repair {app}, or widen the scope so that it is deployed too")
+            }
+            Cause::DependantOutside => {
+                format!("remove {app} first, or widen the scope so that it is removed too")
             }
             Cause::Refused { .. } => {
                 "check the rights of the automation account and the message above".to_owned()

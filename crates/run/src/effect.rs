@@ -23,6 +23,7 @@ pub enum Effect {
     /// A normal refresh, answered when it has completed.
     Refresh {
         app: AppIx,
+        number: RequestNumber,
     },
     /// One look, in case the watch missed something.
     Read {
@@ -46,7 +47,7 @@ impl Effect {
     pub fn app(&self) -> AppIx {
         match self {
             Effect::Sync { app, .. }
-            | Effect::Refresh { app }
+            | Effect::Refresh { app, .. }
             | Effect::Read { app, .. }
             | Effect::Terminate { app }
             | Effect::HandOff { app }
@@ -66,8 +67,12 @@ pub enum Answer {
     Looked {
         number: RequestNumber,
     },
-    Refreshed,
-    RefreshFailed,
+    Refreshed {
+        number: RequestNumber,
+    },
+    RefreshFailed {
+        number: RequestNumber,
+    },
     HandedOff,
     /// The operation is being stopped, or had ended.
     Terminated,

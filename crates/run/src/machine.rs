@@ -76,7 +76,7 @@ struct Run {
     begun: bool,
     /// Steps that are not over.
     unfinished: usize,
-    /// Apps outside the scope that have not been found Healthy.
+    /// Apps outside the scope that have not been found as they must be.
     unverified: usize,
     /// Steps that failed or were skipped.
     lost: usize,
@@ -98,10 +98,7 @@ impl Machine {
             Action::Teardown => plan.graph.dependants(app).len(),
         };
         let steps: Vec<Step> = plan.graph.apps().map(|app| Step::new(prerequisites(app))).collect();
-        let unverified = match action {
-            Action::Deploy => plan.apps.iter().filter(|app| app.role == Role::Verify).count(),
-            Action::Teardown => 0,
-        };
+        let unverified = plan.apps.iter().filter(|app| app.role == Role::Verify).count();
         Machine {
             tag: PlanTag::of(&plan.digest),
             action,
@@ -185,7 +182,8 @@ impl Machine {
                 Phase::Removing { .. } => Some(Effect::Delete { app }),
                 _ => None,
             };
-            let refresh = step.refresh.in_flight.map(|_| Effect::Refresh { app });
+            let refresh =
+                step.refresh.in_flight.map(|asked| Effect::Refresh { app, number: asked.number });
             let errand = step.errand_since.map(|_| match step.phase {
                 Phase::Done { .. } => Effect::HandOff { app },
                 _ => Effect::Terminate { app },
@@ -198,7 +196,9 @@ impl Machine {
     /// What an event that was just applied asks for.
     pub(crate) fn effect_of(&self, event: &Event) -> Option<Effect> {
         match event {
-            Event::RefreshAsked { app } => Some(Effect::Refresh { app: *app }),
+            Event::RefreshAsked { app } => {
+                Some(Effect::Refresh { app: *app, number: self.step(*app).requests })
+            }
             Event::Syncing { attempt, .. } if attempt.adopted.is_some() => None,
             Event::Syncing { app, .. } | Event::Resent { app } => match &self.step(*app).phase {
                 Phase::Syncing(syncing) => Some(Effect::Sync {
@@ -240,10 +240,7 @@ impl Machine {
     }
 
     fn role(&self, app: AppIx) -> Role {
-        match self.action {
-            Action::Deploy => self.plan.app(app).role,
-            Action::Teardown => Role::Deploy,
-        }
+        self.plan.app(app).role
     }
 
     /// Of what is ready, the smallest starts first. A teardown walks the plan backwards.

@@ -205,7 +205,10 @@ impl Recorder {
                 Because::Unhealthy(app) => {
                     chain.push(self.name(app));
                     let health = self.steps[app.position()].health;
-                    (app, health.map_or("is there again".to_owned(), |health| format!("is {health}")))
+                    (
+                        app,
+                        health.map_or("is there again".to_owned(), |health| format!("is {health}")),
+                    )
                 }
                 Because::Outside(app) => {
                     chain.push(self.name(app));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tiphys_model::{Health, SyncStatus};
-use tiphys_run::{Observation, Revisions, Stamp};
+use tiphys_run::{Observation, RequestNumber, Revisions, Stamp};
 
 use crate::chance::Chance;
 use crate::fault::FaultKind;
@@ -50,6 +50,14 @@ pub(crate) struct Truth {
     pub(crate) current: bool,
 }
 
+/// A request for a refresh that has not been answered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Waiter {
+    pub(crate) number: RequestNumber,
+    /// Which driver asked.
+    pub(crate) epoch: u64,
+}
+
 pub(crate) struct SimApp {
     pub(crate) exists: bool,
     /// The object as the API server has it.
@@ -69,7 +77,7 @@ pub(crate) struct SimApp {
     /// Counts operations and health changes, so that jobs of an earlier one are void.
     pub(crate) serial: u64,
     /// Refreshes that somebody waits for.
-    pub(crate) refresh_waiters: u32,
+    pub(crate) refresh_waiters: Vec<Waiter>,
 }
 
 impl SimApp {
@@ -103,7 +111,7 @@ impl SimApp {
             held: true,
             faults: Vec::new(),
             serial: 0,
-            refresh_waiters: 0,
+            refresh_waiters: Vec::new(),
         }
     }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tiphys_model::{AppIx, Health, OperationId, SyncStatus};
 use tiphys_run::{Deleting, LastOperation, Operation, OperationPhase, Revisions, Stamp, Time};
 
-use crate::application::{SimApp, Truth, revision};
+use crate::application::{SimApp, Truth, Waiter, revision};
 use crate::chance::Chance;
 use crate::fault::FaultKind;
 
@@ -61,8 +61,8 @@ pub(crate) struct Controller {
     pub(crate) jobs: Vec<(Time, AppIx, Job)>,
     pub(crate) written: Vec<Written>,
     pub(crate) facts: Vec<(Time, Fact)>,
-    /// Refreshes that have completed, with how many waited for each.
-    pub(crate) refreshed: Vec<(AppIx, u32)>,
+    /// Refreshes that have completed, with who waited for each.
+    pub(crate) refreshed: Vec<(AppIx, Vec<Waiter>)>,
 }
 
 /// The year 2000 began at this stamp; virtual time is counted from there.
@@ -142,12 +142,12 @@ impl Controller {
         Ok(version)
     }
 
-    pub(crate) fn refresh(&mut self, now: Time, app: AppIx) {
+    pub(crate) fn refresh(&mut self, now: Time, app: AppIx, waiter: Waiter) {
         if !self.app(app).exists {
-            self.refreshed.push((app, 1));
+            self.refreshed.push((app, vec![waiter]));
             return;
         }
-        self.app_mut(app).refresh_waiters += 1;
+        self.app_mut(app).refresh_waiters.push(waiter);
         self.write(app, |sim| sim.object.refresh_pending = true);
         let delay = self.soon();
         self.schedule(now, delay, app, Job::Reconcile);
@@ -384,7 +384,7 @@ impl Controller {
             sim.object.refresh_pending = false;
             sim.stale = false;
         });
-        if waiters > 0 {
+        if !waiters.is_empty() {
             self.refreshed.push((app, waiters));
         }
         let sim = self.app(app);

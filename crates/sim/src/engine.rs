@@ -13,7 +13,7 @@ use tiphys_run::{
     Signal, SyncAnswer, Time, Verdict,
 };
 
-use crate::application::{Lifecycle, Truth};
+use crate::application::{Lifecycle, Truth, Waiter};
 use crate::chance::Chance;
 use crate::controller::{Controller, Fact, Job, Refusal};
 use crate::fault::{Fault, FaultKind, FaultTarget};
@@ -529,8 +529,8 @@ impl Simulation {
                 let answer = self.arrive_sync(app, &operation);
                 Some(Answer::Sync { number, answer })
             }
-            Effect::Refresh { .. } => {
-                self.controller.refresh(self.now, app);
+            Effect::Refresh { number, .. } => {
+                self.controller.refresh(self.now, app, Waiter { number, epoch });
                 None
             }
             Effect::Read { number, .. } => {
@@ -619,8 +619,8 @@ impl Simulation {
         }
         for (app, waiters) in std::mem::take(&mut self.controller.refreshed) {
             self.show(app, epoch);
-            for _ in 0..waiters {
-                self.reply(app, &Answer::Refreshed, epoch);
+            for Waiter { number, epoch } in waiters {
+                self.reply(app, &Answer::Refreshed { number }, epoch);
             }
         }
     }

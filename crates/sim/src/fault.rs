@@ -114,7 +114,7 @@ impl FaultKind {
 pub enum FaultError {
     #[error("a fault is written APP=KIND or APP=KIND@TIME")]
     Form,
-    #[error("there is no kind of fault called `{0}`")]
+    #[error("there is no kind of fault called `{0}`; known are {known}", known = kinds())]
     Kind(String),
     #[error("`{0}` is not the name of an app")]
     App(String),
@@ -124,6 +124,10 @@ pub enum FaultError {
     OneApp(&'static str),
     #[error("`{text}` is not a time: {why}")]
     Time { text: String, why: duration::DurationError },
+}
+
+fn kinds() -> String {
+    FaultKind::ALL.map(FaultKind::as_str).join(", ")
 }
 
 impl FromStr for Fault {

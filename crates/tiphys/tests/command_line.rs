@@ -104,7 +104,8 @@ fn applications_name_no_environment_so_none_is_the_right_one() {
     assert_eq!(run(elsewhere.path(), &[], plan).code, Some(0));
 }
 
-const APPLICATION: &str = "{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: a}}";
+const APPLICATION: &str =
+    "{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: a}}";
 
 #[test]
 fn what_looks_like_a_command_to_a_terminal_stays_in_data() {
@@ -112,10 +113,9 @@ fn what_looks_like_a_command_to_a_terminal_stays_in_data() {
     let criterion = r#"{resource: {apiVersion: v1, kind: K, name: n, expression: "\x7f\x9b1m"}}"#;
     let health = format!("name: a, health: [{criterion}]");
     fs::write(elsewhere.path().join("platform.yaml"), MINIMAL.replace("name: a", &health)).unwrap();
-    for format in ["json", "yaml"] {
-        let transcript = run(elsewhere.path(), &[], &format!("plan -o {format}")).transcript;
-        assert!(transcript.contains("\u{7f}\u{9b}1m"), "{format}: {transcript:?}");
-    }
+    // The other formats escape such characters themselves.
+    let transcript = run(elsewhere.path(), &[], "plan -o json").transcript;
+    assert!(transcript.contains("\u{7f}\u{9b}1m"), "{transcript:?}");
 }
 
 const MINIMAL: &str = "{apiVersion: tiphys.dev/v1alpha1, kind: Platform, metadata: {name: \

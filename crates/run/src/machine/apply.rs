@@ -46,7 +46,7 @@ impl Machine {
             Event::Begun => self.begin(),
             Event::Held => Ok(()),
             Event::Waiting { app, .. } => require(self.waits(*app), "it is not waiting"),
-            Event::RefreshAsked { app } => self.refresh_asked(at, *app),
+            Event::RefreshAsked { app } => self.refresh_asked(at, *app, number),
             Event::RefreshWanted { app } => {
                 let refresh = &mut self.steps[app.position()].refresh;
                 refresh.fresh = false;
@@ -135,7 +135,8 @@ impl Machine {
     /// The number of the request that an event asks for.
     fn count_request(&mut self, event: &Event) -> RequestNumber {
         match event {
-            Event::Syncing { app, .. }
+            Event::RefreshAsked { app }
+            | Event::Syncing { app, .. }
             | Event::Resent { app }
             | Event::Unanswered { app, .. }
             | Event::Postponed { app, .. }
@@ -157,14 +158,14 @@ impl Machine {
         Ok(())
     }
 
-    fn refresh_asked(&mut self, at: Time, app: AppIx) -> Applied {
+    fn refresh_asked(&mut self, at: Time, app: AppIx, number: RequestNumber) -> Applied {
         let step = &mut self.steps[app.position()];
         let in_flight = step.refresh.in_flight.is_some_and(|asked| at.since(asked.at) < PATIENCE);
         require(!in_flight, "a refresh is in flight")?;
         let soon = step.refresh.last_asked.is_some_and(|last| at.since(last) < REFRESH_INTERVAL);
         require(!soon, "a refresh was asked for less than five seconds ago")?;
-        let while_converging = matches!(step.phase, Phase::Converging(_));
-        step.refresh.in_flight = Some(Asked { at, while_converging });
+        let first = step.refresh.in_flight.map_or(number, |asked| asked.first);
+        step.refresh.in_flight = Some(Asked { at, first, number });
         step.refresh.last_asked = Some(at);
         step.refresh.wanted = false;
         Ok(())
@@ -172,13 +173,13 @@ impl Machine {
 
     fn refreshed(&mut self, app: AppIx) -> Applied {
         let step = &mut self.steps[app.position()];
-        let asked = step.refresh.in_flight.take().ok_or("no refresh was asked for")?;
+        step.refresh.in_flight.take().ok_or("no refresh was asked for")?;
         step.refresh.fresh = true;
         if let Some(trouble) = &mut step.trouble {
             trouble.refreshes += 1;
         }
         if let Phase::Converging(converging) = &mut step.phase {
-            converging.refreshed |= asked.while_converging;
+            converging.refreshed = true;
         }
         Ok(())
     }
@@ -224,6 +225,8 @@ impl Machine {
             refreshed: false,
         };
         self.enter(app, Phase::Converging(converging));
+        // One that was asked for before the operation had ended proves nothing about it.
+        self.steps[app.position()].refresh.in_flight = None;
         Ok(())
     }
 

@@ -108,8 +108,10 @@ impl Machine {
                 let asked = unanswered.is_some_and(|u| u.look == *number && !u.looked);
                 asked.then_some(Event::LookReturned { app }).into_iter().collect()
             }
-            Answer::Refreshed if step.refresh.in_flight.is_some() => vec![Event::Refreshed { app }],
-            Answer::RefreshFailed if step.refresh.in_flight.is_some() => {
+            Answer::Refreshed { number } if step.refresh.awaits(*number) => {
+                vec![Event::Refreshed { app }]
+            }
+            Answer::RefreshFailed { number } if step.refresh.awaits(*number) => {
                 vec![Event::RefreshWanted { app }]
             }
             Answer::HandedOff if step.errand_since.is_some() => vec![Event::HandedOff { app }],
@@ -130,6 +132,10 @@ impl Machine {
             | Event::LookReturned { app }
             | Event::Freed { app }
             | Event::RefreshWanted { app } => self.look(now, seen[app.position()].as_ref(), *app),
+            Event::Begun if self.action == Action::Teardown => {
+                let outside = self.plan.graph.apps().filter(|app| self.role(*app) == Role::Verify);
+                outside.map(|app| self.judge_outside(seen[app.position()].as_ref(), app)).collect()
+            }
             Event::Done { app, .. } if self.hands_off(*app) => {
                 vec![Event::HandOffAsked { app: *app }]
             }

@@ -1,15 +1,27 @@
 //! What a look at an app means for its step, in a teardown.
 
-use tiphys_model::AppIx;
+use tiphys_model::{AppIx, Role};
 
 use super::look::failed;
 use super::{Machine, PATIENCE, Phase};
 use crate::cause::Cause;
-use crate::event::{Because, Event, FailState};
+use crate::event::{Because, Event, FailState, How};
 use crate::observation::Observation;
 use crate::time::Time;
 
 impl Machine {
+    /// What lies outside the scope stays, and must not depend on what goes.
+    pub(super) fn judge_outside(&self, seen: Option<&Observation>, app: AppIx) -> Event {
+        let removed = |other: &AppIx| self.role(*other) == Role::Deploy;
+        let depends = self.plan.graph.dependencies(app).iter().any(removed);
+        match seen {
+            Some(seen) if depends => {
+                failed(app, FailState::Failed, Cause::DependantOutside, Some(seen))
+            }
+            _ => Event::Done { app, how: How::AlreadyCurrent },
+        }
+    }
+
     pub(super) fn look_at_removal(
         &self,
         now: Time,

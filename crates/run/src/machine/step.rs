@@ -111,8 +111,18 @@ pub(super) struct Refresh {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) at: Time,
-    /// The end of the operation had been seen when it was asked for.
-    pub(super) while_converging: bool,
+    /// The first request that has not been answered, and the newest: when an answer takes its
+    /// time the question is asked again, and the answer to either will do.
+    pub(super) first: RequestNumber,
+    pub(super) number: RequestNumber,
+}
+
+impl Refresh {
+    /// Whether the answer to this request is still wanted: not one that comes twice, and not
+    /// one to a request from before the operation had ended.
+    pub(super) fn awaits(&self, number: RequestNumber) -> bool {
+        self.in_flight.is_some_and(|asked| number >= asked.first)
+    }
 }
 
 /// Something wrong that may pass.

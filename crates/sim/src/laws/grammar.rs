@@ -127,7 +127,7 @@ impl Reader<'_> {
                 self.blame(Law::EventsAreTheState, app, "ends twice");
             }
         }
-        let verified = self.plan.app(app).role == Role::Verify && self.action == Action::Deploy;
+        let verified = self.plan.app(app).role == Role::Verify;
         let touched = matches!(before, Said::InProgress);
         self.require(!(verified && touched), Law::StartCondition, app, "lies outside the scope");
     }

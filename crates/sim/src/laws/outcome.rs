@@ -1,6 +1,6 @@
 //! Law 2: what failed, what was skipped for it, and what the verdict says of both.
 
-use tiphys_model::AppIx;
+use tiphys_model::{AppIx, Role};
 use tiphys_run::{Action, Because, Event, Verdict};
 
 use super::{Broken, Law};
@@ -72,6 +72,8 @@ pub(super) fn check(
 fn truly_good(simulation: &Simulation, action: Action, app: AppIx) -> bool {
     match action {
         Action::Deploy => simulation.was_told_well(app),
-        Action::Teardown => !simulation.exists(app),
+        Action::Teardown => {
+            !simulation.exists(app) || simulation.plan().app(app).role == Role::Verify
+        }
     }
 }

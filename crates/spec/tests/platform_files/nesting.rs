@@ -13,14 +13,14 @@ fn problem(text: &str) -> (String, usize) {
 #[test]
 fn the_level_that_is_too_deep_is_the_place() {
     let too_deep = "the file is nested deeper than 64 levels";
-    // How a level is opened, and how often there is room for it before the rest.
-    let openers = ["[", "[\n", "- ", "{a: ", "{? ", "[[", "- [", "? - "];
-    for opener in openers {
-        let levels = opener.matches(['[', '{', '-']).count() + opener.matches("? -").count();
-        let repeated = opener.repeat(DEEPEST / levels);
-        for behind in ["[", "[[[[[[[[", &opener.repeat(20_000)] {
-            let text = format!("{repeated}{behind}");
-            assert_eq!(problem(&text), (too_deep.to_owned(), repeated.len()), "{opener:?}");
+    for (opener, levels) in
+        [("[", 1), ("[\n", 1), ("{a: ", 1), ("{? ", 1), ("[{a: ", 2), ("- ", 1), ("? - ", 2)]
+    {
+        let deepest = opener.repeat(DEEPEST / levels);
+        // Far more than the scanner looks ahead, so that it cannot see an end that is missing.
+        for behind in ["[".repeat(20_000), opener.repeat(20_000)] {
+            let found = problem(&format!("{deepest}{behind}"));
+            assert_eq!(found, (too_deep.to_owned(), deepest.len()), "{opener:?}");
         }
     }
 }

@@ -61,7 +61,7 @@ const HEAD: &str = "
 apiVersion: tiphys.dev/v1alpha1
 kind: Platform
 metadata: { name: rich }
-spec: { hold: always, stacks: [] }
+spec: { hold: always }
 ";
 
 /// Values of every kind, none of them the name of an app or a group.
@@ -205,10 +205,14 @@ fn independently(text: &str) -> Option<Value> {
     serde_saphyr::from_str_with_options(text, options).ok()
 }
 
+fn schema() -> jsonschema::Validator {
+    let schema: Value = serde_json::from_str(&platform_schema()).unwrap();
+    jsonschema::validator_for(&schema).unwrap()
+}
+
 /// Counts (accepted, refused) documents, after making sure that both sides say the same of all.
 fn compare(text: &str, files: impl Fn(String) -> Vec<String>) -> (usize, usize) {
-    let schema: Value = serde_json::from_str(&platform_schema()).unwrap();
-    let schema = jsonschema::validator_for(&schema).unwrap();
+    let schema = schema();
     let root = tree(&independently(text).unwrap());
     let mut counts = (0, 0);
     let mut disagreements = Vec::new();
@@ -242,4 +246,42 @@ fn whole_documents_are_refused_by_both_or_by_none() {
 fn parts_of_a_directory_are_refused_by_both_or_by_none() {
     let (accepted, refused) = compare(PART, |text| vec![HEAD.to_owned(), text]);
     assert!(accepted > 40 && refused > 500, "{accepted} accepted, {refused} refused");
+}
+
+/// Which fields stand at the top decides what a file is. A schema sees one file, so it takes a
+/// part for right where a whole is needed, and is stricter than the parser with other parts.
+#[test]
+fn only_these_tops_are_accepted() {
+    const TOP: [(&str, &str); 5] = [
+        ("apiVersion", "tiphys.dev/v1alpha1"),
+        ("kind", "Platform"),
+        ("metadata", "{ name: rich }"),
+        ("spec", "{ stacks: [{ name: s, apps: [{ name: a }] }] }"),
+        ("stacks", "[{ name: t, apps: [{ name: b }] }]"),
+    ];
+    let whole = vec!["apiVersion", "kind", "metadata", "spec"];
+    let nameless = vec!["apiVersion", "kind", "spec"];
+    let bare = vec!["stacks"];
+    let schema = schema();
+    let (mut by_schema, mut alone, mut as_part) = (Vec::new(), Vec::new(), Vec::new());
+    for chosen in 0..1 << TOP.len() {
+        let fields = TOP.iter().enumerate().filter(|(at, _)| chosen >> at & 1 == 1);
+        let fields: Vec<_> = fields.map(|(_, field)| *field).collect();
+        let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
+        let text: String =
+            fields.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
+        let accepted = |files: &[&str]| tiphys_spec::platform(&sources(files)).is_ok();
+        if independently(&text).is_some_and(|value| schema.is_valid(&value)) {
+            by_schema.push(names.clone());
+        }
+        if accepted(&[&text]) {
+            alone.push(names.clone());
+        }
+        if accepted(&[HEAD, &text, PART]) {
+            as_part.push(names);
+        }
+    }
+    assert_eq!(by_schema, [whole.clone(), bare.clone()]);
+    assert_eq!(alone, [whole.clone()]);
+    assert_eq!(as_part, [nameless, whole, bare]);
 }

@@ -33,7 +33,7 @@ pub(crate) fn run(args: RehearseArgs) -> Result<Exit, Failure> {
     };
     let default = if terminal { Player::DEFAULT_SPEED } else { Speed::Max };
     let speed = args.speed.unwrap_or(default);
-    let resume = resume_command(&args);
+    let resume = resume_arguments(&args);
     let simulation = Simulation::new(plan, args.seed, args.fault);
     let mut player = Player::new(simulation, args.seed, speed, stage, resume);
     let mut exit = player.play(Action::Deploy)?;
@@ -55,9 +55,9 @@ fn check_faults(platform: &Platform, args: &RehearseArgs) -> Result<(), Failure>
     Ok(())
 }
 
-/// What one would type to go on if this had been a cluster.
-fn resume_command(args: &RehearseArgs) -> String {
-    let mut command = "tiphys deploy".to_owned();
+/// What stands behind `tiphys deploy` or `tiphys teardown` to go on if this were a cluster.
+fn resume_arguments(args: &RehearseArgs) -> String {
+    let mut command = String::new();
     if let Some(file) = &args.platform.file {
         command += &format!(" -f {}", file.display());
     }

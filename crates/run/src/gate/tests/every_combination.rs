@@ -23,10 +23,10 @@ enum Reconciled {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sync {
-    Synced,
-    TolerablyOutOfSync,
-    OutOfSync,
+enum Drift {
+    None,
+    Tolerated,
+    Untolerated,
     Unknown,
 }
 
@@ -39,6 +39,7 @@ enum Hopeless {
 
 /// One combination.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each one is a question of its own")]
 struct Model {
     running: Whose,
     last: Whose,
@@ -48,7 +49,7 @@ struct Model {
     refreshed: bool,
     compared: bool,
     compared_ours: bool,
-    sync: Sync,
+    drift: Drift,
     health: Health,
     lagging: bool,
     unmet: bool,
@@ -62,7 +63,7 @@ impl Model {
             && self.last == Whose::Ours
             && self.phase == OperationPhase::Succeeded;
         let assessed_after = self.reconciled == Reconciled::Later || self.refreshed;
-        let synced = matches!(self.sync, Sync::Synced | Sync::TolerablyOutOfSync);
+        let synced = matches!(self.drift, Drift::None | Drift::Tolerated);
         ended
             && self.applied_ours
             && assessed_after
@@ -85,11 +86,11 @@ impl Model {
             };
             seen.compared_to_spec = self.compared;
             seen.revisions = revision(self.compared_ours);
-            (seen.sync, seen.drifted) = match self.sync {
-                Sync::Synced => (SyncStatus::Synced, Vec::new()),
-                Sync::TolerablyOutOfSync => (SyncStatus::OutOfSync, vec![drifted("Secret/ca")]),
-                Sync::OutOfSync => (SyncStatus::OutOfSync, vec![drifted("Deployment/web")]),
-                Sync::Unknown => (SyncStatus::Unknown, Vec::new()),
+            (seen.sync, seen.drifted) = match self.drift {
+                Drift::None => (SyncStatus::Synced, Vec::new()),
+                Drift::Tolerated => (SyncStatus::OutOfSync, vec![drifted("Secret/ca")]),
+                Drift::Untolerated => (SyncStatus::OutOfSync, vec![drifted("Deployment/web")]),
+                Drift::Unknown => (SyncStatus::Unknown, Vec::new()),
             };
             seen.health = self.health;
             seen.lagging.extend(self.lagging.then(|| "CephCluster/main".into()));
@@ -131,7 +132,7 @@ const PHASES: [OperationPhase; 5] = [
 ];
 const RECONCILED: [Reconciled; 4] =
     [Reconciled::Never, Reconciled::Earlier, Reconciled::SameSecond, Reconciled::Later];
-const SYNC: [Sync; 4] = [Sync::Synced, Sync::TolerablyOutOfSync, Sync::OutOfSync, Sync::Unknown];
+const DRIFT: [Drift; 4] = [Drift::None, Drift::Tolerated, Drift::Untolerated, Drift::Unknown];
 const HEALTH: [Health; 6] = [
     Health::Healthy,
     Health::Progressing,
@@ -165,7 +166,7 @@ fn model(number: usize) -> Option<Model> {
         refreshed: digits.pick(&BOTH),
         compared: digits.pick(&BOTH),
         compared_ours: digits.pick(&BOTH),
-        sync: digits.pick(&SYNC),
+        drift: digits.pick(&DRIFT),
         health: digits.pick(&HEALTH),
         lagging: digits.pick(&BOTH),
         unmet: digits.pick(&BOTH),
@@ -183,7 +184,7 @@ fn the_gate_opens_exactly_when_all_seven_questions_are_answered_with_yes() {
         combinations += 1;
         done += usize::from(opens);
     }
-    // Ten combinations differ only in what may differ: when it was assessed (four, less the
-    // three that prove nothing without a refresh) and whether drift is tolerated (two).
+    // Five ways of being assessed after it (a later stamp, or a refresh whatever the stamp
+    // says), and two of being in sync (no drift, or tolerated drift).
     assert_eq!((combinations, done), (829_440, 10));
 }

@@ -22,6 +22,7 @@ pub(super) struct Player {
     seed: u64,
     speed: Speed,
     stage: Stage,
+    /// The arguments of the command that would resume.
     resume: String,
     /// How many of the simulation's records have been shown.
     shown: usize,
@@ -78,7 +79,11 @@ impl Player {
         };
         match stop {
             Stop::Finished(verdict) => {
-                self.stage.close(&self.view, &self.resume)?;
+                let action = match action {
+                    Action::Deploy => "deploy",
+                    Action::Teardown => "teardown",
+                };
+                self.stage.close(&self.view, &format!("tiphys {action}{}", self.resume))?;
                 Ok(verdict.exit())
             }
             Stop::Illegal(illegal) => Err(Failure::Bug(illegal.to_string())),
@@ -95,6 +100,9 @@ impl Player {
         while let Some(record) = self.simulation.records().get(self.shown).cloned() {
             self.shown += 1;
             if record.epoch != self.epoch {
+                if self.view.finished.is_none() && self.recorder.is_some() {
+                    self.stage.say("killed: the next run takes over when the lease is free")?;
+                }
                 self.epoch = record.epoch;
                 self.start_log(action)?;
             }

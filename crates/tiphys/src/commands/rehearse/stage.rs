@@ -45,6 +45,16 @@ impl Stage {
         }
     }
 
+    /// Something that is no event of a run; JSON has no place for it.
+    pub(super) fn say(&mut self, text: &str) -> Result<(), Failure> {
+        let erase = match self {
+            Stage::Jsonl => return Ok(()),
+            Stage::Lines => String::new(),
+            Stage::Screen { drawn, .. } => erase(std::mem::take(drawn)),
+        };
+        output::text(|out| writeln!(out, "{erase}{text}"))
+    }
+
     /// Draws the moment; only a screen has one.
     pub(super) fn draw(&mut self, plan: &Plan, view: &RunView, now: Time) -> Result<(), Failure> {
         let Stage::Screen { size, drawn } = self else { return Ok(()) };

@@ -1,0 +1,178 @@
+//! The start condition: every dependency is Done, and Healthy in its newest look.
+
+use tiphys_model::Health;
+use tiphys_run::{Action, Operation};
+
+use crate::platform::Builder;
+use crate::run::{Run, current, fresh};
+
+#[test]
+fn a_dependant_starts_when_all_it_needs_is_done() {
+    let builder = Builder::new().app("a", &[]).app("b", &[]).app("c", &["a", "b"]);
+    let mut run = Run::deploy(&builder.plan());
+    run.complete("a");
+    run.sync("b");
+    run.assess("b", Health::Progressing);
+    run.steps();
+    run.assess("b", Health::Healthy);
+    assert_eq!(run.steps(), ["0s b done: applied", "0s c syncing 1 at r1"]);
+    run.complete("c");
+    assert_eq!(run.steps(), ["0s c converging", "0s c done: applied", "0s finished: succeeded"]);
+}
+
+/// `c` needs `a` and `b`; `a` is Done and has turned unhealthy, `b` is in progress.
+fn with_an_ailing_dependency() -> Run {
+    let builder =
+        Builder::new().app("a", &[]).timeouts(300, 120).app("b", &[]).app("c", &["a", "b"]);
+    let mut run = Run::deploy(&builder.plan());
+    run.complete("a");
+    run.steps();
+    run.wait(10);
+    run.assess("a", Health::Degraded);
+    assert_eq!(run.steps(), ["10s a ails: Degraded", "10s c waits for a to be well"]);
+    run.complete("b");
+    assert_eq!(run.steps(), ["10s b converging", "10s b done: applied"]);
+    run
+}
+
+#[test]
+fn a_dependency_that_turned_unhealthy_is_waited_for() {
+    let mut run = with_an_ailing_dependency();
+    run.wait(119);
+    assert_eq!(run.steps(), Vec::<String>::new());
+    run.assess("a", Health::Healthy);
+    assert_eq!(run.steps(), ["129s a recovered", "129s c syncing 1 at r1"]);
+}
+
+#[test]
+fn a_dependency_that_stays_unhealthy_for_its_health_timeout_skips_what_waits() {
+    let mut run = with_an_ailing_dependency();
+    run.wait(120);
+    assert_eq!(run.steps(), ["130s c skipped: a stayed unhealthy", "130s finished: failed"]);
+}
+
+#[test]
+fn a_dependency_that_vanished_is_unhealthy() {
+    let builder = Builder::new().app("a", &[]).app("b", &[]).app("c", &["a", "b"]);
+    let mut run = Run::deploy(&builder.plan());
+    run.complete("a");
+    run.steps();
+    run.show_gone("a");
+    assert_eq!(run.steps(), ["0s a ails: Missing", "0s c waits for a to be well"]);
+}
+
+#[test]
+fn what_has_started_is_not_stopped_when_its_dependency_turns_unhealthy() {
+    let builder = Builder::new().app("a", &[]).app("b", &["a"]);
+    let mut run = Run::deploy(&builder.plan());
+    run.complete("a");
+    run.steps();
+    run.assess("a", Health::Degraded);
+    run.complete("b");
+    assert_eq!(
+        run.steps(),
+        ["0s a ails: Degraded", "0s b converging", "0s b done: applied", "0s finished: failed"]
+    );
+}
+
+#[test]
+fn an_app_that_is_unhealthy_at_the_end_makes_the_run_a_failure() {
+    let mut run = Run::deploy(&Builder::new().app("a", &[]).app("b", &[]).plan());
+    run.complete("a");
+    run.assess("a", Health::Progressing);
+    run.steps();
+    run.complete("b");
+    assert_eq!(run.steps(), ["0s b converging", "0s b done: applied", "0s finished: failed"]);
+}
+
+#[test]
+fn an_app_that_recovers_before_the_end_does_not() {
+    let mut run = Run::deploy(&Builder::new().app("a", &[]).app("b", &[]).plan());
+    run.complete("a");
+    run.assess("a", Health::Degraded);
+    run.assess("a", Health::Healthy);
+    run.steps();
+    run.complete("b");
+    assert_eq!(run.steps(), ["0s b converging", "0s b done: applied", "0s finished: succeeded"]);
+}
+
+#[test]
+fn a_failure_skips_all_that_depends_on_it_and_nothing_else() {
+    let builder = Builder::new().app("a", &[]).app("b", &["a"]).app("c", &["b"]).app("d", &[]);
+    let mut run = Run::deploy(&builder.plan());
+    run.steps();
+    run.refuse("a");
+    run.complete("d");
+    assert_eq!(
+        run.steps(),
+        [
+            "0s a failed: the sync failed: denied",
+            "0s b skipped: a was lost",
+            "0s c skipped: b was lost",
+            "0s d converging",
+            "0s d done: applied",
+            "0s finished: failed",
+        ]
+    );
+}
+
+#[test]
+fn what_is_current_is_done_without_a_sync() {
+    let plan = Builder::new().app("a", &[]).app("b", &["a"]).plan();
+    let mut run = Run::listed(&plan, Action::Deploy, |_| Some(current()));
+    run.effects();
+    run.refreshed("b");
+    assert_eq!(run.steps(), ["0s b waits"]);
+    run.refreshed("a");
+    assert_eq!(
+        run.steps(),
+        ["0s a done: already current", "0s b done: already current", "0s finished: succeeded"]
+    );
+    assert_eq!(run.effects(), []);
+}
+
+#[test]
+fn nothing_is_decided_from_a_look_that_is_older_than_the_run() {
+    let plan = Builder::new().app("a", &[]).plan();
+    let mut run = Run::listed(&plan, Action::Deploy, |_| Some(current()));
+    run.wait(4);
+    assert_eq!(run.log(), ["0s begun", "0s a refresh asked"]);
+}
+
+#[test]
+fn an_operation_of_the_same_plan_is_taken_over_and_not_repeated() {
+    let plan = Builder::new().app("a", &[]).plan();
+    let sent_before = {
+        let run = Run::deploy(&plan);
+        run.operation("a")
+    };
+    let operation = Operation { id: Some(sent_before), by: "tiphys".into() };
+    let mut run = Run::listed(&plan, Action::Deploy, |_| {
+        let mut seen = fresh();
+        seen.operation = Some(operation.clone());
+        Some(seen)
+    });
+    run.effects();
+    run.refreshed("a");
+    assert_eq!(run.steps(), ["0s a syncing 1 at r1 adopted"]);
+    assert_eq!(run.effects(), []);
+}
+
+#[test]
+fn a_foreign_operation_is_awaited_before_the_first_attempt() {
+    let plan = Builder::new().app("a", &[]).plan();
+    let mut run = Run::listed(&plan, Action::Deploy, |_| {
+        let mut seen = fresh();
+        seen.operation = Some(Operation { id: None, by: "alice".into() });
+        Some(seen)
+    })
+    .answering_refreshes();
+    run.refreshed("a");
+    assert_eq!(run.steps(), ["0s a held up by alice"]);
+    run.wait(299);
+    run.steps();
+    let mut ended = run;
+    ended.show("a", |seen| seen.operation = None);
+    ended.wait(5);
+    assert_eq!(ended.steps(), ["299s a freed", "300s a syncing 1 at r1"]);
+}

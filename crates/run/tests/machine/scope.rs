@@ -1,0 +1,92 @@
+//! Runs over a part of the platform, and what goes back to Argo CD.
+
+use tiphys_model::{AppName, Health, Scope};
+use tiphys_run::{Action, Answer, Effect, Observation};
+
+use crate::platform::Builder;
+use crate::run::{Run, current, fresh};
+
+/// `b` and what it needs: `a` lies outside the scope.
+fn deploy_b(a: impl Fn() -> Option<Observation>) -> Run {
+    let scope = Scope::App(AppName::parse("b").unwrap());
+    let plan = Builder::new().app("a", &[]).app("b", &["a"]).plan_of(&scope);
+    Run::listed(&plan, Action::Deploy, |name| if name == "a" { a() } else { Some(fresh()) })
+}
+
+#[test]
+fn what_lies_outside_the_scope_must_be_healthy_and_is_never_synced() {
+    let mut run = deploy_b(|| Some(current()));
+    run.refreshed("b");
+    assert_eq!(run.steps(), ["0s b waits"], "`a` has not been verified");
+    run.refreshed("a");
+    assert_eq!(run.steps(), ["0s a done: already current", "0s b syncing 1 at r1"]);
+    let a = run.app("a");
+    let synced = |effect: &Effect| matches!(effect, Effect::Sync { app, .. } if *app == a);
+    assert!(!run.effects().iter().any(synced));
+}
+
+#[test]
+fn another_revision_outside_the_scope_is_good_enough_if_it_is_healthy() {
+    let healthy_but_drifted = || Observation { health: Health::Healthy, ..fresh() };
+    let mut run = deploy_b(|| Some(healthy_but_drifted()));
+    run.refreshed("a");
+    assert_eq!(run.steps(), ["0s b waits", "0s a done: already current"]);
+}
+
+#[test]
+fn an_unhealthy_app_outside_the_scope_refuses_the_whole_run() {
+    let mut run = deploy_b(|| Some(Observation { health: Health::Degraded, ..current() }));
+    run.refreshed("b");
+    run.refreshed("a");
+    assert_eq!(
+        run.steps(),
+        [
+            "0s b waits",
+            "0s a failed: it lies outside the scope and is Degraded",
+            "0s b skipped: a outside the scope",
+            "0s finished: failed",
+        ]
+    );
+}
+
+#[test]
+fn a_missing_app_outside_the_scope_refuses_the_whole_run() {
+    let mut run = deploy_b(|| None);
+    run.refreshed("a");
+    assert_eq!(
+        run.steps(),
+        [
+            "0s b waits",
+            "0s a failed: there is no such Application",
+            "0s b skipped: a outside the scope",
+            "0s finished: failed",
+        ]
+    );
+}
+
+#[test]
+fn an_app_is_handed_off_when_it_is_done_and_the_run_waits_for_that() {
+    let mut run = Run::deploy(&Builder::new().handed_off().app("a", &[]).plan());
+    run.effects();
+    run.complete("a");
+    run.steps();
+    let app = run.app("a");
+    assert_eq!(run.effects(), [Effect::HandOff { app }]);
+    run.wait(30);
+    assert_eq!(run.effects(), [Effect::HandOff { app }], "asked once more");
+    run.answer("a", Answer::HandedOff);
+    assert_eq!(
+        run.steps(),
+        ["30s a hand-off asked", "30s a handed off", "30s finished: succeeded"]
+    );
+}
+
+#[test]
+fn an_app_that_failed_is_not_handed_off() {
+    let mut run = Run::deploy(&Builder::new().handed_off().app("a", &[]).plan());
+    run.refuse("a");
+    assert_eq!(
+        run.steps(),
+        ["0s a syncing 1 at r1", "0s a failed: the sync failed: denied", "0s finished: failed"]
+    );
+}

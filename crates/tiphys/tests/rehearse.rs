@@ -1,0 +1,121 @@
+//! What a rehearsal shows: piped, as JSON, and on terminals of two sizes. Time is virtual, so
+//! every byte is the same on every machine.
+
+#![expect(clippy::unwrap_used, reason = "in the helpers of a test, a panic is the report")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::num::NonZeroU16;
+use std::path::Path;
+
+use pty_process::Size;
+use pty_process::blocking::{Command, open};
+
+use crate::common::{Ran, compare, folder, tiphys};
+
+/// Name, arguments, exit code.
+const PIPED: [(&str, &str, i32); 14] = [
+    ("piped", "rehearse", 0),
+    ("piped-other-seed", "rehearse --seed 7 --scope stack:monitoring", 0),
+    ("piped-degraded", "rehearse --fault ceph-cluster=degraded", 1),
+    ("piped-refuse", "rehearse --fault harbor=refuse", 1),
+    ("piped-degrade-later", "rehearse --fault ceph-cluster=degrade-later", 1),
+    ("piped-crash", "rehearse --fault *=crash@2m --scope stack:monitoring", 0),
+    ("piped-lease-lost", "rehearse --fault *=lease-lost@2m", 8),
+    ("piped-teardown", "rehearse --teardown --scope stack:monitoring", 0),
+    (
+        "piped-stuck-finalizer",
+        "rehearse --teardown --fault ingress-nginx=stuck-finalizer --scope stack:infrastructure",
+        1,
+    ),
+    ("json-lines", "rehearse -o jsonl --fault vault=hang", 1),
+    ("usage-unknown-fault", "rehearse --fault vault=melt", 2),
+    ("usage-fault-of-the-run", "rehearse --fault vault=crash", 2),
+    ("unknown-app", "rehearse --fault vautl=hang", 5),
+    ("seeds", "rehearse --seeds 20 --seed 100", 0),
+];
+
+#[test]
+fn piped_rehearsals_print_as_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut transcripts = BTreeMap::new();
+    for (name, args, code) in PIPED {
+        let output = tiphys(directory.path()).args(args.split_whitespace()).output().unwrap();
+        let ran = Ran::new(&format!("tiphys {args}"), &output);
+        assert_eq!(ran.code, Some(code), "{name}:\n{}", ran.transcript);
+        transcripts.insert(name.to_owned(), ran);
+    }
+    for (name, rows, columns) in [("terminal-80x24", 24, 80), ("terminal-120x40", 40, 120)] {
+        let screens = screens(directory.path(), rows, columns);
+        transcripts.insert(name.to_owned(), Ran { code: Some(1), transcript: screens });
+    }
+    compare(&folder("rehearse"), &transcripts);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = |seed: &str| {
+        let args = ["rehearse", "-o", "jsonl", "--fault", "*=slow-api", "--seed", seed];
+        tiphys(directory.path()).args(args).output().unwrap().stdout
+    };
+    assert_eq!(log("5"), log("5"));
+    assert_ne!(log("5"), log("6"));
+}
+
+/// A rehearsal on a terminal: the screen at some moments of it, and everything at its end.
+fn screens(directory: &Path, rows: u16, columns: u16) -> String {
+    let args = ["rehearse", "--speed", "max", "--fault", "harbor=refuse"];
+    let (mut terminal, other_end) = open().unwrap();
+    terminal.resize(Size::new(rows, columns)).unwrap();
+    let command = Command::new(env!("CARGO_BIN_EXE_tiphys"))
+        .args(args)
+        .env_clear()
+        .env("TERM", "xterm-256color")
+        .current_dir(directory);
+    let mut child = command.spawn(other_end).unwrap();
+    let stream = read_to_hangup(&mut terminal);
+    let code = child.wait().unwrap().code();
+
+    let mut transcript = format!("$ tiphys {}\nexit {}\n", args.join(" "), code.unwrap());
+    for moment in ["+00:00:12", "+00:12:00", "+00:25:00"] {
+        let screen = rendered(rows, columns, until_drawn(&stream, moment));
+        transcript += &format!("--- screen at {moment}\n{screen}\n");
+    }
+    // High enough for everything to be seen at once.
+    transcript + &format!("--- all of it at the end\n{}\n", rendered(2000, columns, &stream))
+}
+
+/// What a terminal shows after it has been sent a stream.
+fn rendered(rows: u16, columns: u16, stream: &[u8]) -> String {
+    let size = |number| NonZeroU16::new(number).unwrap();
+    let mut parser = vt100::Parser::new(size(rows), size(columns), 0);
+    parser.process(stream);
+    parser.screen().contents()
+}
+
+/// Linux tells the end of a terminal session as an error.
+fn read_to_hangup(terminal: &mut impl Read) -> Vec<u8> {
+    const HANGUP: i32 = 5;
+    let mut stream = Vec::new();
+    if let Err(error) = terminal.read_to_end(&mut stream) {
+        assert_eq!(error.raw_os_error(), Some(HANGUP), "{error}");
+    }
+    stream
+}
+
+/// The stream up to the drawing that follows the one with this headline.
+fn until_drawn<'a>(stream: &'a [u8], headline: &str) -> &'a [u8] {
+    let find = |from: usize, what: &[u8]| {
+        stream[from..].windows(what.len()).position(|window| window == what).map(|at| from + at)
+    };
+    let drawn = find(0, format!("{headline} deploy reference").as_bytes()).expect("it is drawn");
+    // The next thing begins with the cursor moving up.
+    let next = (drawn..stream.len()).find(|at| stream[*at..].starts_with(b"A\x1b[J"));
+    let next = next.map_or(stream.len(), |at| {
+        stream[..at].iter().rposition(|byte| *byte == 0x1b).unwrap_or(at)
+    });
+    &stream[..next]
+}
