@@ -12,6 +12,7 @@ use std::path::Path;
 
 use pty_process::Size;
 use pty_process::blocking::{Command, open};
+use snapbox::{Assert, Data};
 
 use crate::common::{Ran, compare, folder, tiphys};
 
@@ -65,9 +66,38 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
     assert_ne!(log("5"), log("6"));
 }
 
+/// The picture in the README is a screen of the first command that it names.
+#[test]
+fn the_picture_in_the_readme_is_current() {
+    let directory = tempfile::tempdir().unwrap();
+    let (rows, columns) = (28, 92);
+    let (stream, _) =
+        on_a_terminal(directory.path(), rows, columns, &["rehearse", "--speed", "max"]);
+    let mut parser = vt100::Parser::new(nonzero(rows), nonzero(columns), 0);
+    parser.process(until_drawn(&stream, "+00:25:00"));
+    let lines = parser.screen().rows_formatted(0, columns);
+    let text: Vec<String> = lines.collect();
+    let picture = anstyle_svg::Term::new().render_svg(&text.join("\u{1b}[0m\n"));
+    let path = folder("../../../docs/images/rehearse.svg");
+    Assert::new().action_env("SNAPSHOTS").eq(picture, Data::read_from(&path, None).raw());
+}
+
 /// A rehearsal on a terminal: the screen at some moments of it, and everything at its end.
 fn screens(directory: &Path, rows: u16, columns: u16) -> String {
     let args = ["rehearse", "--speed", "max", "--fault", "harbor=refuse"];
+    let (stream, code) = on_a_terminal(directory, rows, columns, &args);
+
+    let mut transcript = format!("$ tiphys {}\nexit {code}\n", args.join(" "));
+    for moment in ["+00:00:12", "+00:12:00", "+00:25:00"] {
+        let screen = rendered(rows, columns, until_drawn(&stream, moment));
+        transcript += &format!("--- screen at {moment}\n{screen}\n");
+    }
+    // High enough for everything to be seen at once.
+    transcript + &format!("--- all of it at the end\n{}\n", rendered(2000, columns, &stream))
+}
+
+/// Runs the program on a terminal: all that it wrote, and its exit code.
+fn on_a_terminal(directory: &Path, rows: u16, columns: u16, args: &[&str]) -> (Vec<u8>, i32) {
     let (mut terminal, other_end) = open().unwrap();
     terminal.resize(Size::new(rows, columns)).unwrap();
     let command = Command::new(env!("CARGO_BIN_EXE_tiphys"))
@@ -77,21 +107,16 @@ fn screens(directory: &Path, rows: u16, columns: u16) -> String {
         .current_dir(directory);
     let mut child = command.spawn(other_end).unwrap();
     let stream = read_to_hangup(&mut terminal);
-    let code = child.wait().unwrap().code();
+    (stream, child.wait().unwrap().code().unwrap())
+}
 
-    let mut transcript = format!("$ tiphys {}\nexit {}\n", args.join(" "), code.unwrap());
-    for moment in ["+00:00:12", "+00:12:00", "+00:25:00"] {
-        let screen = rendered(rows, columns, until_drawn(&stream, moment));
-        transcript += &format!("--- screen at {moment}\n{screen}\n");
-    }
-    // High enough for everything to be seen at once.
-    transcript + &format!("--- all of it at the end\n{}\n", rendered(2000, columns, &stream))
+fn nonzero(number: u16) -> NonZeroU16 {
+    NonZeroU16::new(number).unwrap()
 }
 
 /// What a terminal shows after it has been sent a stream.
 fn rendered(rows: u16, columns: u16, stream: &[u8]) -> String {
-    let size = |number| NonZeroU16::new(number).unwrap();
-    let mut parser = vt100::Parser::new(size(rows), size(columns), 0);
+    let mut parser = vt100::Parser::new(nonzero(rows), nonzero(columns), 0);
     parser.process(stream);
     parser.screen().contents()
 }

@@ -259,9 +259,9 @@ fn only_these_tops_are_accepted() {
         ("spec", "{ stacks: [{ name: s, apps: [{ name: a }] }] }"),
         ("stacks", "[{ name: t, apps: [{ name: b }] }]"),
     ];
-    let whole = vec!["apiVersion", "kind", "metadata", "spec"];
-    let nameless = vec!["apiVersion", "kind", "spec"];
-    let bare = vec!["stacks"];
+    let whole = &["apiVersion", "kind", "metadata", "spec"][..];
+    let nameless = &["apiVersion", "kind", "spec"][..];
+    let bare = &["stacks"][..];
     let schema = schema();
     let (mut by_schema, mut alone, mut as_part) = (Vec::new(), Vec::new(), Vec::new());
     for chosen in 0..1 << TOP.len() {
@@ -281,7 +281,7 @@ fn only_these_tops_are_accepted() {
             as_part.push(names);
         }
     }
-    assert_eq!(by_schema, [whole.clone(), bare.clone()]);
-    assert_eq!(alone, [whole.clone()]);
+    assert_eq!(by_schema, [whole, bare]);
+    assert_eq!(alone, [whole]);
     assert_eq!(as_part, [nameless, whole, bare]);
 }
