@@ -28,6 +28,7 @@ pub(crate) fn platform(
     let place = files.first().map(|file| Span::start_of(file.file))?;
     let mut apps = Apps { list: Vec::new(), incomplete: false };
     let mut heads = Vec::new();
+    let unread = files.iter().any(|file| file.document.is_none());
     for PlatformFile { file, document } in files {
         let Some(mut document) = document else {
             apps.incomplete = true;
@@ -42,7 +43,7 @@ pub(crate) fn platform(
         }
         heads.push((file, document));
     }
-    let head = head::merge(heads, in_directory, problems);
+    let head = head::merge(heads, unread, in_directory, problems);
     let (apps, graph) = resolve_apps(apps, head.as_ref().map(|h| &h.groups), place, problems)?;
     let Head { name, environment, source, argocd, policies, .. } = head?;
     Some(Platform { name, environment, source, argocd, policies, apps, graph })

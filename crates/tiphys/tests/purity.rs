@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 const PURE: [&str; 5] = ["model", "spec", "plan", "run", "sim"];
 
 /// What pure crates may depend on, and why each is harmless.
-const DEPENDENCIES: [(&str, &str); 11] = [
+const DEPENDENCIES: [(&str, &str); 12] = [
     ("granit-parser", "YAML grammar over a string that it is given"),
+    ("jiff", "calendar arithmetic; without its `std` feature it has no clock"),
     ("schemars", "schema values from types; only `spec` uses it"),
     ("serde", "traits and derives"),
     ("serde_json", "writes to whatever writer it is given"),

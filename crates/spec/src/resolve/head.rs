@@ -56,14 +56,16 @@ impl Groups {
 }
 
 /// Merges the heads of all files: `spec` fields stand in one file only, and all agree on the name.
+/// What is in a file that is `unread`, nobody knows: it may be the name, and the groups.
 pub(super) fn merge(
     files: Vec<(SourceIx, PlatformDocument)>,
+    unread: bool,
     in_directory: bool,
     problems: &mut Diagnostics,
 ) -> Option<Head> {
     let place = files.first().map(|(file, _)| Span::start_of(*file))?;
     let mut metadata: Option<Metadata> = None;
-    let mut metadata_unread = false;
+    let mut metadata_unread = unread;
     let mut head: Option<(Span, SpecDocument)> = None;
     for (_, document) in files {
         metadata_unread |= document.metadata_unread;
@@ -93,7 +95,9 @@ pub(super) fn merge(
         return None;
     };
     let spec = head.map_or_else(SpecDocument::default, |(_, spec)| spec);
-    Some(resolve(metadata.name.value, spec, problems))
+    let mut head = resolve(metadata.name.value, spec, problems);
+    head.groups.incomplete |= unread;
+    Some(head)
 }
 
 fn no_name(place: Span, in_directory: bool) -> Diagnostic {
