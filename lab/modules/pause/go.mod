@@ -1,0 +1,3 @@
+module tiphys.dev/lab/pause
+
+go 1.24.0

@@ -1,0 +1,178 @@
+//! Programs built from Go modules, and images made from them, cached by what they are made of.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sha2::{Digest, Sha256};
+
+use crate::command;
+use crate::error::LabError;
+use crate::home::Home;
+
+/// A Go module of the lab, and what is built from it.
+struct Module {
+    folder: &'static str,
+    /// Name of the binary, package that it is built from.
+    binaries: &'static [(&'static str, &'static str)],
+    /// Flags for the linker: upstream's own release builds set versions this way.
+    ldflags: &'static str,
+}
+
+const MODULES: [Module; 5] = [
+    Module { folder: "pause", binaries: &[("pause", ".")], ldflags: "-s -w" },
+    Module { folder: "etcd", binaries: &[("etcd", "go.etcd.io/etcd/server/v3")], ldflags: "-s -w" },
+    Module {
+        folder: "kubernetes",
+        binaries: &[("kubernetes", ".")],
+        ldflags: "-s -w -X k8s.io/component-base/version.gitVersion=v1.34.4 \
+            -X k8s.io/component-base/version.gitMajor=1 \
+            -X k8s.io/component-base/version.gitMinor=34",
+    },
+    Module {
+        folder: "tools",
+        binaries: &[
+            ("coredns", "github.com/coredns/coredns"),
+            ("helm", "helm.sh/helm/v3/cmd/helm"),
+            ("kustomize", "sigs.k8s.io/kustomize/kustomize/v5"),
+        ],
+        ldflags: "-s -w",
+    },
+    Module {
+        folder: "argocd",
+        binaries: &[("argocd", "github.com/argoproj/argo-cd/v3/cmd")],
+        ldflags: "-s -w -X github.com/argoproj/argo-cd/v3/common.version=3.2.6",
+    },
+];
+
+/// The Kubernetes programs that are one binary under several names.
+const KUBERNETES: [&str; 6] = [
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kubelet",
+    "kube-proxy",
+    "kubectl",
+];
+
+/// Everything that is built, by name.
+#[derive(Debug, Clone)]
+pub(crate) struct Artifacts {
+    modules: PathBuf,
+    cache: PathBuf,
+}
+
+impl Artifacts {
+    /// The modules lie beside this crate's manifest, wherever the clone is.
+    pub(crate) fn new(home: &Home) -> Self {
+        let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("modules");
+        Artifacts { modules, cache: home.cache().to_owned() }
+    }
+
+    /// Builds what is missing of the named modules; tells what it does.
+    pub(crate) fn build(&self, folders: &[&str], say: &dyn Fn(&str)) -> Result<(), LabError> {
+        for module in MODULES.iter().filter(|module| folders.contains(&module.folder)) {
+            for (binary, package) in module.binaries {
+                let target = self.target(module, binary)?;
+                if target.exists() {
+                    continue;
+                }
+                say(&format!("building {binary} (minutes the first time)"));
+                self.build_one(module, package, &target)?;
+            }
+        }
+        if folders.contains(&"kubernetes") {
+            self.link_kubernetes()?;
+        }
+        Ok(())
+    }
+
+    fn build_one(&self, module: &Module, package: &str, target: &Path) -> Result<(), LabError> {
+        let parent = target.parent().unwrap_or(&self.cache);
+        fs::create_dir_all(parent).map_err(LabError::file("could not make the folder", parent))?;
+        // Built beside its place and moved there whole: a build that is killed leaves no half.
+        let half = target.with_extension("half");
+        let mut build = Command::new("go");
+        build
+            .current_dir(self.modules.join(module.folder))
+            .args([
+                "build",
+                "-trimpath",
+                "-mod=readonly",
+                "-buildvcs=false",
+                "-ldflags",
+                module.ldflags,
+            ])
+            .arg("-o")
+            .arg(&half)
+            .arg(package)
+            // Static, so that images need no libraries.
+            .env("CGO_ENABLED", "0");
+        command::run(&mut build)?;
+        fs::rename(&half, target).map_err(LabError::file("could not move", target))
+    }
+
+    /// The file of a binary.
+    pub(crate) fn binary(&self, name: &str) -> Result<PathBuf, LabError> {
+        if KUBERNETES.contains(&name) {
+            return Ok(self.kubernetes_folder()?.join(name));
+        }
+        let module = MODULES.iter().find(|m| m.binaries.iter().any(|(binary, _)| *binary == name));
+        let module = module.ok_or_else(|| LabError::Other(format!("no module builds {name}")))?;
+        self.target(module, name)
+    }
+
+    fn target(&self, module: &Module, binary: &str) -> Result<PathBuf, LabError> {
+        let key = self.key(module)?;
+        Ok(self.cache.join("bin").join(format!("{}-{key}", module.folder)).join(binary))
+    }
+
+    fn kubernetes_folder(&self) -> Result<PathBuf, LabError> {
+        let module = &MODULES[2];
+        let target = self.target(module, "kubernetes")?;
+        Ok(target.parent().map_or_else(|| self.cache.clone(), Path::to_owned))
+    }
+
+    fn link_kubernetes(&self) -> Result<(), LabError> {
+        let folder = self.kubernetes_folder()?;
+        for name in KUBERNETES {
+            let link = folder.join(name);
+            if !link.exists() {
+                std::os::unix::fs::symlink("kubernetes", &link)
+                    .map_err(LabError::file("could not link", &link))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a module is made of, as a few digits: its files and its flags.
+    fn key(&self, module: &Module) -> Result<String, LabError> {
+        let mut hash = Sha256::new();
+        for file in ["go.mod", "go.sum", "main.go"] {
+            let path = self.modules.join(module.folder).join(file);
+            if path.exists() {
+                hash.update(fs::read(&path).map_err(LabError::file("could not read", &path))?);
+            }
+        }
+        hash.update(module.ldflags);
+        Ok(hash.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// The folder in which Go keeps the source of a module.
+    pub(crate) fn source(&self, folder: &str, module: &str) -> Result<PathBuf, LabError> {
+        let mut list = Command::new("go");
+        list.current_dir(self.modules.join(folder)).args([
+            "list",
+            "-mod=readonly",
+            "-m",
+            "-f",
+            "{{.Dir}}",
+            module,
+        ]);
+        Ok(PathBuf::from(command::run(&mut list)?.trim()))
+    }
+
+    pub(crate) fn cached(&self, name: &str) -> PathBuf {
+        self.cache.join(name)
+    }
+}

@@ -1,0 +1,26 @@
+//! A real Kubernetes with real Argo CD on one Linux machine, from package registries only.
+//!
+//! Everything the lab starts is a process of its own that it knows again by id and start time.
+//! Everything it writes lies in one folder ([`Home`]), but for what is expensive to make, which
+//! is cached by the versions it was made from. Development only: nothing here is part of the
+//! program that users run.
+
+mod argocd;
+mod artifacts;
+pub mod audit;
+mod certificates;
+mod cluster;
+mod command;
+mod containers;
+mod error;
+mod home;
+pub mod image;
+mod kubeconfig;
+mod packages;
+mod ports;
+mod process;
+mod teardown;
+
+pub use cluster::{Cluster, Status};
+pub use error::LabError;
+pub use home::Home;

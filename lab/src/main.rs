@@ -1,0 +1,113 @@
+//! `lab`: a real cluster for contributors and CI.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use clap::{Parser, Subcommand, ValueEnum};
+use tiphys_lab::{Cluster, Home, LabError};
+
+/// A real Kubernetes with real Argo CD on this machine, for development
+#[derive(Debug, Parser)]
+#[command(name = "lab")]
+struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Build what is missing, start what is not running, wait until it is ready
+    Up {
+        /// Install this as well
+        #[arg(long)]
+        with: Vec<Addon>,
+    },
+    /// Stop everything and remove all but the cache
+    Down,
+    /// Show what is running; ends with 1 unless the cluster is ready
+    Status,
+    /// Print paths and addresses for a shell: eval "$(lab env)"
+    Env,
+    /// Build everything without starting it
+    Build,
+    /// Make a container image from a tarball known to the cluster
+    LoadImage { tarball: PathBuf },
+    /// Show the end of the log of a part, or of all
+    Logs { part: Option<String> },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Addon {
+    #[value(name = "argocd")]
+    ArgoCd,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let cluster = Cluster::new(Home::from_environment(), |text| say(&format!("lab: {text}\n")));
+    match run(&cluster, args.action) {
+        Ok(code) => code,
+        Err(error) => {
+            say(&format!("lab: {error}\n"));
+            let mut cause = std::error::Error::source(&error);
+            while let Some(inner) = cause {
+                say(&format!("lab:   because {inner}\n"));
+                cause = inner.source();
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cluster: &Cluster, action: Action) -> Result<ExitCode, LabError> {
+    match action {
+        Action::Up { with } => {
+            cluster.up()?;
+            if with.contains(&Addon::ArgoCd) {
+                cluster.install_argocd()?;
+            }
+        }
+        Action::Down => cluster.down()?,
+        Action::Build => cluster.build()?,
+        Action::LoadImage { tarball } => cluster.import_image(&tarball)?,
+        Action::Env => {
+            let home = cluster.home();
+            print(&format!(
+                "export KUBECONFIG={}\nexport TIPHYS_LAB_AUDIT_LOG={}\n",
+                home.kubeconfig().display(),
+                home.audit_log().display(),
+            ));
+        }
+        Action::Status => {
+            let status = cluster.status();
+            for (name, pid) in &status.processes {
+                let state = pid.map_or("stopped".to_owned(), |pid| format!("running, pid {pid}"));
+                print(&format!("{name:<24} {state}\n"));
+            }
+            print(if status.ready { "ready\n" } else { "not ready\n" });
+            return Ok(if status.ready { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        Action::Logs { part } => {
+            let home = cluster.home();
+            let all = || cluster.status().processes.into_iter().map(|(name, _)| name.to_owned());
+            for name in part.map_or_else(|| all().collect(), |part| vec![part]) {
+                print(&format!("--- {name}\n"));
+                Command::new("tail")
+                    .args(["-n", "30"])
+                    .arg(home.log(&name))
+                    .status()
+                    .map_err(|source| LabError::Start { command: "tail".to_owned(), source })?;
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(text: &str) {
+    std::io::stdout().write_all(text.as_bytes()).unwrap_or_default();
+}
+
+fn say(text: &str) {
+    std::io::stderr().write_all(text.as_bytes()).unwrap_or_default();
+}
