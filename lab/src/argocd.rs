@@ -97,6 +97,9 @@ impl Cluster {
         for tool in ["helm", "kustomize"] {
             image = image.file(&format!("{bin}/{tool}"), &self.artifacts().binary(tool)?, 0o755);
         }
+        // Nobody logs in through Dex here. Argo CD only looks whether there is one, and then waits
+        // to be told what for.
+        image = image.link(&format!("{bin}/dex"), "/bin/true");
         for program in PROGRAMS {
             image = image.link(&format!("{bin}/{program}"), "argocd");
         }
