@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::io::ErrorKind;
-use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::UNAVAILABLE;
@@ -16,13 +15,8 @@ const LARGE: u32 = 10_000;
 const MOST: f64 = 11.5;
 
 pub(crate) fn run() -> Result<ExitCode, Box<dyn Error>> {
-    match Command::new("valgrind").arg("--version").stdout(Stdio::null()).status() {
-        Ok(_) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            eprintln!("valgrind is not installed (Debian: `apt install valgrind`)");
-            return Ok(ExitCode::from(UNAVAILABLE));
-        }
-        Err(error) => return Err(error.into()),
+    if let Some(unavailable) = unavailable()? {
+        return Ok(unavailable);
     }
     println!("| apps | instructions | per app |\n|---:|---:|---:|");
     let small = print_row(SMALL)?;
@@ -32,22 +26,36 @@ pub(crate) fn run() -> Result<ExitCode, Box<dyn Error>> {
     Ok(if ratio > MOST { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
+/// How to end if there is no valgrind.
+pub(crate) fn unavailable() -> Result<Option<ExitCode>, Box<dyn Error>> {
+    match Command::new("valgrind").arg("--version").stdout(Stdio::null()).status() {
+        Ok(_) => Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            eprintln!("valgrind is not installed (Debian: `apt install valgrind`)");
+            Ok(Some(ExitCode::from(UNAVAILABLE)))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
 fn print_row(apps: u32) -> Result<f64, Box<dyn Error>> {
     let file = PlatformFile::create(&generate::platform(usize::try_from(apps)?))?;
-    let instructions = count(&file.0)?;
+    let path = file.0.to_str().ok_or("the path of the temporary file is not text")?;
+    let (instructions, _) = count(&["plan-once", path])?;
     println!("| {apps} | {instructions:.0} | {:.0} |", instructions / f64::from(apps));
     Ok(instructions)
 }
 
-/// Instructions of one process that reads and plans the file, its start included.
-fn count(platform: &Path) -> Result<f64, Box<dyn Error>> {
-    let report = platform.with_extension("callgrind");
+/// Instructions of one process that runs a command of this program, its start included, and
+/// what it printed.
+pub(crate) fn count(command: &[&str]) -> Result<(f64, String), Box<dyn Error>> {
+    let name = format!("tiphys-bench-{}.callgrind", std::process::id());
+    let report = std::env::temp_dir().join(name);
     let output = Command::new("valgrind")
         .arg("--tool=callgrind")
         .arg(format!("--callgrind-out-file={}", report.display()))
         .arg(std::env::current_exe()?)
-        .arg("plan-once")
-        .arg(platform)
+        .args(command)
         .output()?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into());
@@ -55,5 +63,6 @@ fn count(platform: &Path) -> Result<f64, Box<dyn Error>> {
     let text = std::fs::read_to_string(&report)?;
     std::fs::remove_file(&report)?;
     let total = text.lines().rev().find_map(|line| line.strip_prefix("totals: "));
-    Ok(total.ok_or("callgrind wrote no totals")?.trim().parse()?)
+    let total = total.ok_or("callgrind wrote no totals")?.trim().parse()?;
+    Ok((total, String::from_utf8(output.stdout)?))
 }

@@ -9,6 +9,7 @@ mod curve;
 mod generate;
 mod instructions;
 mod plan;
+mod sim;
 
 use std::error::Error;
 use std::path::Path;
@@ -17,9 +18,13 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: tiphys-bench plan-curve              time and memory of reading and planning, by size
        tiphys-bench plan-instructions       instructions under callgrind; 1 if not near-linear
+       tiphys-bench sim-curve               time of simulated deployments, by size
+       tiphys-bench sim-instructions        instructions of a transition; 1 if they grow
        tiphys-bench cli TIPHYS [PLATFORM]   start-up, plan and size of a tiphys binary
        tiphys-bench generate APPS           prints a generated platform
-       tiphys-bench plan-once FILE          reads and plans FILE once, prints its peak memory";
+       tiphys-bench plan-once FILE          reads and plans FILE once, prints its peak memory
+       tiphys-bench sim-once APPS LIMIT     deploys once; LIMIT 0: all at once
+       tiphys-bench sim-setup APPS LIMIT    only sets that up";
 
 /// A tool that a measurement needs is missing.
 const UNAVAILABLE: u8 = 3;
@@ -30,6 +35,10 @@ fn main() -> ExitCode {
     let result = match args[..] {
         ["plan-curve"] => curve::run().map(|()| ExitCode::SUCCESS),
         ["plan-instructions"] => instructions::run(),
+        ["sim-curve"] => sim::curve().map(|()| ExitCode::SUCCESS),
+        ["sim-instructions"] => sim::instructions(),
+        ["sim-once", apps, limit] => sim::once(apps, limit, true).map(|()| ExitCode::SUCCESS),
+        ["sim-setup", apps, limit] => sim::once(apps, limit, false).map(|()| ExitCode::SUCCESS),
         ["cli", tiphys] => cli::run(Path::new(tiphys), Path::new(cli::REFERENCE)),
         ["cli", tiphys, platform] => cli::run(Path::new(tiphys), Path::new(platform)),
         ["generate", apps] => generate(apps),

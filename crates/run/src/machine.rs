@@ -29,7 +29,7 @@ use tiphys_plan::StartQueue;
 
 use crate::effect::Effect;
 use crate::event::{Event, Signal, Verdict};
-use crate::planted::planted;
+use crate::planted::{count, hash_order, planted};
 use crate::time::Time;
 
 pub use apply::Illegal;
@@ -95,6 +95,7 @@ impl Machine {
     pub fn new(plan: Arc<Plan>, action: Action, epoch: u64) -> Self {
         let prerequisites = |app| match action {
             Action::Deploy => plan.graph.dependencies(app).len(),
+            Action::Teardown if planted!(RemoveInDeployOrder) => plan.graph.dependencies(app).len(),
             Action::Teardown => plan.graph.dependants(app).len(),
         };
         let steps: Vec<Step> = plan.graph.apps().map(|app| Step::new(prerequisites(app))).collect();
@@ -155,7 +156,10 @@ impl Machine {
     pub(crate) fn due(&self, now: Time) -> impl Iterator<Item = Trigger> {
         let deadline = (self.run.begun && now >= self.deadline()).then_some(Trigger::Deadline);
         let due = self.timers.iter().take_while(move |(time, _)| *time <= now);
-        let looks: Vec<Trigger> = due.map(|(_, app)| Trigger::Look(*app)).collect();
+        let mut looks: Vec<Trigger> = due.map(|(_, app)| Trigger::Look(*app)).collect();
+        if planted!(TimersInHashOrder) {
+            hash_order(&mut looks);
+        }
         deadline.into_iter().chain(looks)
     }
 
@@ -254,11 +258,12 @@ impl Machine {
     }
 
     fn group(&self, app: AppIx) -> Option<usize> {
-        self.plan.app(app).app.group
+        self.plan.app(app).app.group.filter(|_| !planted!(IgnoreGroups))
     }
 
     fn operation_id(&self, app: AppIx, attempt: u32) -> OperationId {
         let name = self.plan.app(app).app.name.clone();
+        let attempt = if planted!(IdsFromAGlobalCounter) { count() } else { attempt };
         OperationId { plan: self.tag, app: name, epoch: self.epoch, attempt }
     }
 

@@ -5,77 +5,164 @@
 //! which is how the program is built, `planted!` is `false` and nothing of it is left over.
 
 /// One mistake.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bug {
-    // Law 1: the start condition.
+    // About the start condition.
     IgnoreHealthOfDependencies,
     StartWhenFirstDependencyIsDone,
     ForgetDependenciesThatTurnedUnhealthy,
     SkipAssessment,
     EqualStampsCount,
-    // Law 2: failures propagate, and are not masked.
-    SkipOnlyDirectDependants,
+    // About failures.
     SucceedDespiteFailures,
     SucceedDespiteUnhealthyApps,
     FailedCountsAsDone,
-    // Law 3: teardown in reverse.
+    // About teardown.
     RemoveInDeployOrder,
     RemoveWhileDependantIsGoing,
     RemoveAllAtOnce,
-    // Law 4: a run over its own result changes nothing.
+    // About a run over its own result.
     AlwaysSync,
-    ResyncWhenDone,
-    AcceptAnyRevision,
-    // Law 5: events are the state.
+    OnlyThisRunCounts,
+    OnlyOurOperationsCount,
+    // About events and state.
     AcceptEventsAfterTheEnd,
-    ForgetAttempts,
+    KeepRefreshesOutOfTheLog,
+    RefreshTooSoon,
     DoneTwice,
-    // Law 6: one attempt in flight, limits kept.
+    // About limits.
     IgnoreConcurrency,
     IgnoreGroups,
+    PausesTakeNoRoom,
+    ForgetAttempts,
     ResendWithoutLooking,
     NeverAdopt,
-    // Law 7: started is never un-started.
-    UnstartWhenDependencyFails,
-    RestartConverging,
+    // About what has started.
     SkipWhatHasStarted,
-    // Law 8: same seed, same log.
-    PriorityByAddress,
-    // Law 9: every run ends.
+    UnstartWhenDependencyAils,
+    RetryWhatTurnedUnhealthy,
+    // About determinism.
+    TimersInHashOrder,
+    FollowersInHashOrder,
+    IdsFromAGlobalCounter,
+    // About ending.
     NoHealthTimeout,
     NoSyncTimeout,
     WaitForUnhealthyForEver,
+    SkipOnlyDirectDependants,
     NeverAskAgain,
-    HeldUpForGood,
-    // The gate.
-    IgnoreForeignOperation,
-    IgnoreMovedComparison,
+}
+
+impl Bug {
+    pub const ALL: [Bug; 35] = [
+        Bug::IgnoreHealthOfDependencies,
+        Bug::StartWhenFirstDependencyIsDone,
+        Bug::ForgetDependenciesThatTurnedUnhealthy,
+        Bug::SkipAssessment,
+        Bug::EqualStampsCount,
+        Bug::SucceedDespiteFailures,
+        Bug::SucceedDespiteUnhealthyApps,
+        Bug::FailedCountsAsDone,
+        Bug::RemoveInDeployOrder,
+        Bug::RemoveWhileDependantIsGoing,
+        Bug::RemoveAllAtOnce,
+        Bug::AlwaysSync,
+        Bug::OnlyThisRunCounts,
+        Bug::OnlyOurOperationsCount,
+        Bug::AcceptEventsAfterTheEnd,
+        Bug::KeepRefreshesOutOfTheLog,
+        Bug::RefreshTooSoon,
+        Bug::DoneTwice,
+        Bug::IgnoreConcurrency,
+        Bug::IgnoreGroups,
+        Bug::PausesTakeNoRoom,
+        Bug::ForgetAttempts,
+        Bug::ResendWithoutLooking,
+        Bug::NeverAdopt,
+        Bug::SkipWhatHasStarted,
+        Bug::UnstartWhenDependencyAils,
+        Bug::RetryWhatTurnedUnhealthy,
+        Bug::TimersInHashOrder,
+        Bug::FollowersInHashOrder,
+        Bug::IdsFromAGlobalCounter,
+        Bug::NoHealthTimeout,
+        Bug::NoSyncTimeout,
+        Bug::WaitForUnhealthyForEver,
+        Bug::SkipOnlyDirectDependants,
+        Bug::NeverAskAgain,
+    ];
 }
 
 #[cfg(feature = "planted-bugs")]
-thread_local! {
-    static ACTIVE: std::cell::Cell<Option<Bug>> = const { std::cell::Cell::new(None) };
-}
+mod switch {
+    use std::cell::Cell;
+    use std::hash::{BuildHasher, RandomState};
+    use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Runs `body` with a bug switched on, for this thread only.
-#[cfg(feature = "planted-bugs")]
-pub fn with_bug<T>(bug: Bug, body: impl FnOnce() -> T) -> T {
-    ACTIVE.set(Some(bug));
-    let result = body();
-    ACTIVE.set(None);
-    result
-}
+    use super::Bug;
 
-#[cfg(feature = "planted-bugs")]
-pub(crate) fn is_active(bug: Bug) -> bool {
-    ACTIVE.get() == Some(bug)
+    thread_local! {
+        static ACTIVE: Cell<Option<Bug>> = const { Cell::new(None) };
+    }
+
+    /// Switches the bug off again, also when a test panics.
+    struct Off;
+
+    impl Drop for Off {
+        fn drop(&mut self) {
+            ACTIVE.set(None);
+        }
+    }
+
+    /// Runs `body` with a bug switched on, for this thread only.
+    pub fn with_bug<T>(bug: Bug, body: impl FnOnce() -> T) -> T {
+        ACTIVE.set(Some(bug));
+        let _off = Off;
+        body()
+    }
+
+    pub(crate) fn is_active(bug: Bug) -> bool {
+        ACTIVE.get() == Some(bug)
+    }
+
+    /// The order in which a hash map would have them: another one in each map.
+    pub(crate) fn hash_order<T>(items: &mut [T]) {
+        let state = RandomState::new();
+        let mut position = 0;
+        items.sort_by_cached_key(|_| {
+            position += 1;
+            state.hash_one(position)
+        });
+    }
+
+    /// The next number of the process.
+    pub(crate) fn count() -> u32 {
+        static COUNTER: AtomicU32 = AtomicU32::new(1);
+        COUNTER.fetch_add(1, Ordering::Relaxed)
+    }
 }
 
 #[cfg(not(feature = "planted-bugs"))]
-#[inline]
-pub(crate) fn is_active(_: Bug) -> bool {
-    false
+mod switch {
+    use super::Bug;
+
+    #[inline]
+    pub(crate) fn is_active(_: Bug) -> bool {
+        false
+    }
+
+    #[inline]
+    pub(crate) fn hash_order<T>(_: &mut [T]) {}
+
+    #[inline]
+    pub(crate) fn count() -> u32 {
+        0
+    }
 }
+
+#[cfg(feature = "planted-bugs")]
+pub use switch::with_bug;
+pub(crate) use switch::{count, hash_order, is_active};
 
 /// Whether a bug is switched on.
 macro_rules! planted {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tiphys_model::{Health, SyncStatus};
-use tiphys_run::{Observation, RequestNumber, Revisions, Stamp};
+use tiphys_model::{Health, OperationId, SyncStatus};
+use tiphys_run::{Observation, OperationPhase, RequestNumber, Revisions, Stamp};
 
 use crate::chance::Chance;
 use crate::fault::FaultKind;
@@ -120,6 +120,18 @@ impl SimApp {
             healthy: self.exists && self.health == Health::Healthy,
             current: self.exists && self.live.as_ref() == Some(&self.source),
         }
+    }
+
+    /// Whether another driver has applied the same plan's operation at this very revision, so
+    /// that the first attempt of this one is a repetition.
+    pub(crate) fn has_applied(&self, id: &OperationId) -> bool {
+        let Some(last) = &self.object.last else { return false };
+        let same_plan = |other: &OperationId| other.plan == id.plan && other.epoch != id.epoch;
+        last.phase == OperationPhase::Succeeded
+            && last.revisions == self.source
+            && self.live.as_ref() == Some(&self.source)
+            && last.operation.id.as_ref().is_some_and(same_plan)
+            && id.attempt == 1
     }
 
     pub(crate) fn has(&self, fault: FaultKind) -> bool {

@@ -40,6 +40,8 @@ pub(crate) enum Job {
 pub enum Fact {
     /// An operation was set.
     OperationSet { app: AppIx, id: Option<OperationId> },
+    /// A driver set one although another driver of the same plan had applied the same.
+    Repeated { app: AppIx },
     /// Deletion was asked for while these dependants still existed.
     Deleted { app: AppIx, dependants: Vec<AppIx> },
     /// The app is gone.
@@ -129,6 +131,9 @@ impl Controller {
         }
         if sim.object.operation.is_some() {
             return Err(Refusal::Busy);
+        }
+        if id.as_ref().is_some_and(|id| sim.has_applied(id)) {
+            self.facts.push((now, Fact::Repeated { app }));
         }
         self.facts.push((now, Fact::OperationSet { app, id: id.clone() }));
         let operation = Operation { id, by: Arc::from(by) };

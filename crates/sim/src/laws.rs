@@ -3,6 +3,7 @@
 //! They are written against the log and the facts of the cluster, never against the machine's
 //! own idea of itself, so that a mistake in the machine cannot excuse itself.
 
+mod bounds;
 mod grammar;
 mod outcome;
 
@@ -107,6 +108,10 @@ pub fn check(simulation: &Simulation, action: Action, part: &Part, stop: &Stop) 
                 let what = format!("{} was synced twice as {id}", name(*app));
                 broken.push(Broken { law: Law::Limits, what });
             }
+            Fact::Repeated { app } => {
+                let what = format!("{} was synced again although it was applied", name(*app));
+                broken.push(Broken { law: Law::Limits, what });
+            }
             Fact::Deleted { app, dependants } if !dependants.is_empty() => {
                 let what =
                     format!("{} was removed while {} exists", name(*app), name(dependants[0]));
@@ -117,6 +122,7 @@ pub fn check(simulation: &Simulation, action: Action, part: &Part, stop: &Stop) 
     }
     for epoch in records.chunk_by(|a, b| a.epoch == b.epoch) {
         broken.extend(grammar::check(simulation.plan(), action, epoch));
+        broken.extend(bounds::check(simulation.plan(), epoch));
         broken.extend(fold(simulation, action, epoch));
     }
     if let Stop::Finished(verdict) = stop {

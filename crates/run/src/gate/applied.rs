@@ -97,16 +97,13 @@ pub fn applied(seen: &Observation, expected: Expectation<'_>) -> Applied {
             return Applied::NotYet(Missing::Assessment);
         }
     };
-    if !same_revisions(&last.revisions, expected.revisions) && !planted!(AcceptAnyRevision) {
+    if !same_revisions(&last.revisions, expected.revisions) {
         return Applied::Moved { to: last.revisions.clone() };
     }
     if !assessed_after(seen, last, expected.refreshed) {
         return Applied::NotYet(Missing::Assessment);
     }
-    if seen.compared_to_spec
-        && !same_revisions(&seen.revisions, expected.revisions)
-        && !planted!(IgnoreMovedComparison)
-    {
+    if seen.compared_to_spec && !same_revisions(&seen.revisions, expected.revisions) {
         return Applied::Moved { to: seen.revisions.clone() };
     }
     let Some(missing) = missing(seen, expected.tolerate_drift) else { return Applied::Done };

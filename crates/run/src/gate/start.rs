@@ -50,9 +50,6 @@ pub fn start(seen: &Observation, plan: PlanTag, app: &AppName, tolerated: &[Stri
             Some(operation) => {
                 Start::Adopt { operation, revisions: seen.revisions.clone(), ended: false }
             }
-            None if planted!(IgnoreForeignOperation) => {
-                Start::Sync { revisions: seen.revisions.clone() }
-            }
             None => Start::Foreign { by: operation.by.clone() },
         };
     }
@@ -64,6 +61,11 @@ pub fn start(seen: &Observation, plan: PlanTag, app: &AppName, tolerated: &[Stri
         |last: &&crate::observation::LastOperation| last.phase == OperationPhase::Succeeded;
     match missing {
         Some(Missing::Comparison) => Start::NotYet,
+        None if planted!(OnlyOurOperationsCount)
+            && seen.last.as_ref().is_some_and(|last| last.operation.id.is_none()) =>
+        {
+            Start::Sync { revisions: seen.revisions.clone() }
+        }
         None if seen.last.as_ref().is_none_or(|last| succeeded(&last)) => Start::AlreadyCurrent,
         None | Some(Missing::OutOfSync) => Start::Sync { revisions: seen.revisions.clone() },
         Some(

@@ -45,7 +45,10 @@ impl Machine {
         match event {
             Event::Begun => self.begin(),
             Event::Held => Ok(()),
-            Event::Waiting { app, .. } => require(self.waits(*app), "it is not waiting"),
+            Event::Waiting { app, .. } => require(
+                self.waits(*app) || planted!(UnstartWhenDependencyAils),
+                "it is not waiting",
+            ),
             Event::RefreshAsked { app } => self.refresh_asked(at, *app, number),
             Event::RefreshWanted { app } => {
                 let refresh = &mut self.steps[app.position()].refresh;
@@ -234,6 +237,7 @@ impl Machine {
         let failed_attempts = match &self.step(app).phase {
             Phase::Syncing(syncing) => syncing.attempt,
             Phase::Converging(converging) => converging.attempt,
+            Phase::Done { .. } if planted!(RetryWhatTurnedUnhealthy) => 0,
             _ => return Err("there is no attempt that could have failed"),
         };
         self.enter(app, Phase::Retrying { failed_attempts, until });
@@ -258,7 +262,7 @@ impl Machine {
                 self.run.unverified -= 1;
             }
             (Phase::Waiting, How::AlreadyCurrent) => self.may_start(app)?,
-            (Phase::Done { .. }, _) if planted!(DoneTwice) => return Ok(()),
+            (Phase::Done { .. }, _) if planted!(DoneTwice) => {}
             _ => return Err("it cannot be done from where it is"),
         }
         self.enter(app, Phase::Done { how, ailing_since: None });
@@ -345,8 +349,7 @@ impl Machine {
             || planted!(RemoveWhileDependantIsGoing)
             || planted!(FailedCountsAsDone);
         require(!unsatisfied || lax, "what it waits for is not satisfied")?;
-        let room = self.queue.first() == Some(app) || planted!(IgnoreConcurrency);
-        require(room, "it is not its turn")
+        require(self.queue.first() == Some(app), "it is not its turn")
     }
 
     fn syncing_mut(&mut self, app: AppIx) -> Result<&mut Syncing, &'static str> {

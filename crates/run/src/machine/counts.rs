@@ -21,6 +21,7 @@ impl Machine {
             self.queue.remove(app, priority, group);
         }
         match (before.in_progress, after.in_progress) {
+            (false, true) if planted!(IgnoreConcurrency) => {}
             (false, true) => self.queue.occupy(group),
             (true, false) => self.queue.release(group),
             _ => {}
@@ -98,7 +99,8 @@ impl Summary {
         let failed = matches!(step.phase, Phase::Failed(_));
         Summary {
             over: step.is_over(),
-            in_progress: step.is_in_progress(),
+            in_progress: step.is_in_progress()
+                && !(matches!(step.phase, Phase::Retrying { .. }) && planted!(PausesTakeNoRoom)),
             lost: failed || matches!(step.phase, Phase::Skipped(_)),
             ailing: step.ailing_since().is_some(),
             syncing: matches!(step.phase, Phase::Syncing(_)),

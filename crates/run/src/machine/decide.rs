@@ -9,7 +9,7 @@ use crate::cause::Cause;
 use crate::effect::{Answer, SyncAnswer};
 use crate::event::{Because, Event, Evidence, FailState, Signal, Verdict, WaitingOn};
 use crate::observation::Observation;
-use crate::planted::planted;
+use crate::planted::{hash_order, planted};
 use crate::time::Time;
 
 /// The newest look at each app; `None`: it does not exist.
@@ -105,7 +105,7 @@ impl Machine {
             }
             Answer::Looked { number } => {
                 let unanswered = syncing.and_then(|syncing| syncing.unanswered.as_ref());
-                let asked = unanswered.is_some_and(|u| u.look == *number && !u.looked);
+                let asked = unanswered.is_some_and(|u| u.look <= *number && !u.looked);
                 asked.then_some(Event::LookReturned { app }).into_iter().collect()
             }
             Answer::Refreshed { number } if step.refresh.awaits(*number) => {
@@ -156,7 +156,11 @@ impl Machine {
                 self.skip_followers(*app, Because::App(*app))
             }
             Event::Ailing { app, .. } => {
-                let waiting = self.followers(*app).iter().filter(|f| self.waits(**f));
+                let waits = |f: &&AppIx| {
+                    self.waits(**f)
+                        || (planted!(UnstartWhenDependencyAils) && self.step(**f).is_in_progress())
+                };
+                let waiting = self.followers(*app).iter().filter(waits);
                 let on = WaitingOn::Unhealthy(*app);
                 waiting.map(|app| Event::Waiting { app: *app, on }).collect()
             }
@@ -170,7 +174,12 @@ impl Machine {
                 || (planted!(SkipWhatHasStarted) && !self.step(**follower).is_over())
         };
         let followers = self.followers(app).iter().filter(skipped);
-        followers.map(|app| Event::Skipped { app: *app, because }).collect()
+        let mut events: Vec<Event> =
+            followers.map(|app| Event::Skipped { app: *app, because }).collect();
+        if planted!(FollowersInHashOrder) {
+            hash_order(&mut events);
+        }
+        events
     }
 
     pub(super) fn waits(&self, app: AppIx) -> bool {

@@ -65,7 +65,7 @@ impl Machine {
                 HeldUp::Operation { .. } => seen.operation.is_some(),
                 HeldUp::NotCompared => !seen.compared_to_spec,
             });
-            if !still && !planted!(HeldUpForGood) {
+            if !still {
                 return vec![Event::Freed { app }];
             }
             if now.since(*since) >= self.sync_timeout(app) {
@@ -87,7 +87,8 @@ impl Machine {
         let due = refresh.last_asked.is_none_or(|last| now.since(last) >= REFRESH_INTERVAL);
         let unanswered = refresh.in_flight.is_some_and(|asked| now.since(asked.at) >= PATIENCE);
         let wanted = refresh.wanted && refresh.in_flight.is_none();
-        let ask = (wanted && due) || (unanswered && !planted!(NeverAskAgain));
+        let ask = (wanted && (due || planted!(RefreshTooSoon)))
+            || (unanswered && !planted!(NeverAskAgain));
         ask.then_some(Event::RefreshAsked { app })
     }
 
@@ -245,8 +246,15 @@ impl Machine {
     ) -> Vec<Event> {
         let health = seen.map_or(Health::Missing, |seen| seen.health);
         match (health, ailing_since) {
+            (Health::Healthy, Some(_)) if planted!(DoneTwice) => {
+                vec![Event::Done { app, how: How::Applied }]
+            }
             (Health::Healthy, Some(_)) => vec![Event::Recovered { app }],
             (Health::Healthy, None) => self.errand_again(now, app, Event::HandOffAsked { app }),
+            (_, None) if planted!(RetryWhatTurnedUnhealthy) => {
+                let cause = Cause::Degraded { message: None };
+                vec![Event::Retrying { app, cause, until: now }]
+            }
             (_, None) => vec![Event::Ailing { app, health: Some(health) }],
             (_, Some(since)) if now.since(since) >= self.health_timeout(app) => {
                 if planted!(WaitForUnhealthyForEver) {

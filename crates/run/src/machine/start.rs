@@ -42,6 +42,14 @@ impl Machine {
         };
         match gate::start(seen, self.tag, &planned.name, &planned.tolerate_drift) {
             Start::AlreadyCurrent if planted!(AlwaysSync) => sync(seen.revisions.clone()),
+            Start::AlreadyCurrent
+                if planted!(OnlyThisRunCounts)
+                    && seen.last.as_ref().is_some_and(|last| {
+                        last.operation.id.as_ref().is_some_and(|id| id.epoch != self.epoch)
+                    }) =>
+            {
+                sync(seen.revisions.clone())
+            }
             Start::AlreadyCurrent => vec![Event::Done { app, how: How::AlreadyCurrent }],
             Start::Sync { revisions } => sync(revisions),
             Start::Adopt { operation, revisions, ended } => {

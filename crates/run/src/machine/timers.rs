@@ -53,7 +53,10 @@ impl Machine {
             }
             Phase::Syncing(syncing) => {
                 let timeout = syncing.since + self.sync_timeout(app);
-                let resend = syncing.unanswered.as_ref().filter(|unanswered| unanswered.looked);
+                let resend = syncing
+                    .unanswered
+                    .as_ref()
+                    .filter(|unanswered| unanswered.looked || planted!(ResendWithoutLooking));
                 let resend = resend.map(|unanswered| unanswered.resend_at);
                 earliest([Some(timeout).filter(|_| !planted!(NoSyncTimeout)), resend, Some(look)])
             }

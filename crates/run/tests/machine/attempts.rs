@@ -140,6 +140,24 @@ fn a_request_is_not_sent_again_before_five_seconds_have_passed() {
 }
 
 #[test]
+fn a_look_that_got_lost_is_made_up_for_by_the_next() {
+    let mut run = Run::deploy(&Builder::new().app("a", &[]).plan());
+    run.answer_sync("a", SyncAnswer::Unanswered { message: "timeout".into() });
+    run.wait(30);
+    run.looked("a");
+    assert_eq!(
+        run.log()[3..],
+        [
+            "0s a syncing 1 at r1",
+            "0s a unanswered: timeout",
+            "30s a looked at",
+            "30s a look returned",
+            "30s a resent",
+        ]
+    );
+}
+
+#[test]
 fn a_request_without_answer_that_turns_up_is_not_sent_again() {
     let mut run = Run::deploy(&Builder::new().app("a", &[]).plan());
     run.answer_sync("a", SyncAnswer::Unanswered { message: "timeout".into() });

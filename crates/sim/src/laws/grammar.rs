@@ -20,6 +20,7 @@ struct Reader<'a> {
     action: Action,
     said: Vec<Said>,
     in_progress: usize,
+    retries: Vec<u32>,
     by_group: Vec<usize>,
     broken: Vec<Broken>,
 }
@@ -30,6 +31,7 @@ pub(super) fn check(plan: &Plan, action: Action, records: &[Recorded]) -> Vec<Br
         action,
         said: vec![Said::Nothing; plan.apps.len()],
         in_progress: 0,
+        retries: vec![0; plan.apps.len()],
         by_group: vec![0; plan.policies.groups.len()],
         broken: Vec::new(),
     };
@@ -61,6 +63,9 @@ impl Reader<'_> {
             Event::Converging { app } | Event::Retrying { app, .. } => {
                 let started = matches!(self.said[app.position()], Said::InProgress);
                 self.require(started, Law::NeverUnstarted, *app, "goes on without having started");
+                if let Event::Retrying { .. } = event {
+                    self.retries(*app);
+                }
             }
             Event::Done { app, how } => {
                 let started = matches!(self.said[app.position()], Said::InProgress);
@@ -88,6 +93,13 @@ impl Reader<'_> {
             }
             _ => {}
         }
+    }
+
+    fn retries(&mut self, app: AppIx) {
+        let retries = &mut self.retries[app.position()];
+        *retries += 1;
+        let within = *retries <= self.plan.app(app).app.retry.limit;
+        self.require(within, Law::Limits, app, "is repeated more often than its limit");
     }
 
     fn starts(&mut self, app: AppIx) {
