@@ -37,6 +37,11 @@ fn health_counts_only_if_it_was_assessed_after_the_operation() {
             Applied::Done,
         ),
         (
+            "an older comparison took our refresh along",
+            well().reconciled(FINISHED - 1).refreshed(),
+            unassessed(),
+        ),
+        (
             "same second, and somebody's refresh is pending",
             well().reconciled(FINISHED).with(|seen| seen.refresh_pending = true),
             unassessed(),
