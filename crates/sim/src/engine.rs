@@ -1,21 +1,23 @@
 //! The simulated engine: happenings in order of time, and a clock that jumps to the next.
 
 mod network;
+mod strike;
+mod traffic;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tiphys_model::{AppIx, OperationId, Plan, Role};
+use tiphys_model::{AppIx, Plan, Role};
 use tiphys_run::{
     Action, Answer, Driver, Effect, Event, Illegal, Input, Machine, Observation, Output, Phase,
-    Signal, SyncAnswer, Time, Verdict,
+    Signal, Time, Verdict,
 };
 
-use crate::application::{Lifecycle, Truth, Waiter};
+use crate::application::{Lifecycle, Truth};
 use crate::chance::Chance;
-use crate::controller::{Controller, Fact, Job, Refusal};
-use crate::fault::{Fault, FaultKind, FaultTarget};
+use crate::controller::{Controller, Fact, Job};
+use crate::fault::{Fault, FaultKind};
 use network::Network;
 
 /// How long the platform's Lease is held after its holder has died.
@@ -443,176 +445,6 @@ impl Simulation {
         self.driver = None;
         self.epoch += 1;
         self.schedule(self.now + LEASE, Happening::Restart(self.run));
-    }
-
-    fn strike(&mut self, position: usize) -> Result<(), Illegal> {
-        let Some(fault) = self.faults.get(position).cloned() else { return Ok(()) };
-        self.struck[position] = true;
-        match (&fault.target, fault.kind) {
-            (FaultTarget::Run, FaultKind::Crash) => self.kill(),
-            (FaultTarget::Run, FaultKind::LeaseLost) => self.tell(Input::LeaseLost)?,
-            (FaultTarget::Run, FaultKind::LostWatch) => {
-                self.network.silent_until = Some(self.now + SILENCE);
-            }
-            (FaultTarget::Run, FaultKind::SlowApi) => self.network.slow = true,
-            (FaultTarget::Run, FaultKind::DuplicateAnswer) => self.network.duplicates = true,
-            (FaultTarget::Run, _) => {}
-            (FaultTarget::App(name), kind) => {
-                let found =
-                    self.plan.graph.apps().find(|app| self.plan.app(*app).app.name == *name);
-                if let Some(app) = found {
-                    self.strike_app(app, kind);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn strike_app(&mut self, app: AppIx, kind: FaultKind) {
-        self.controller.app_mut(app).faults.push(kind);
-        // What has become Healthy already turns now.
-        let (serial, healthy) =
-            (self.controller.app(app).serial, self.controller.app(app).truth().healthy);
-        if healthy && matches!(kind, FaultKind::DegradeLater | FaultKind::Degraded) {
-            let to = tiphys_model::Health::Degraded;
-            self.schedule(self.now, Happening::Job(app, Job::HealthTurns { serial, to }));
-        }
-    }
-
-    /// The faults that wait for an app's first sync, or for the first sync of all.
-    fn strike_at_sync(&mut self, app: AppIx) {
-        let first = !std::mem::replace(&mut self.first_sync_seen, true);
-        let name = self.plan.app(app).app.name.clone();
-        for position in 0..self.faults.len() {
-            let fault = &self.faults[position];
-            let meant = match &fault.target {
-                FaultTarget::Run => first,
-                FaultTarget::App(other) => *other == name,
-            };
-            if fault.at.is_some() || !meant || self.struck[position] {
-                continue;
-            }
-            // Once in a simulation, not at each attempt.
-            self.struck[position] = true;
-            match fault.target {
-                FaultTarget::Run => self.schedule(self.now, Happening::Fault(position, self.run)),
-                FaultTarget::App(_) => {
-                    let kind = fault.kind;
-                    self.controller.app_mut(app).faults.push(kind);
-                }
-            }
-        }
-    }
-
-    /// A request reaches the API server.
-    fn arrive(&mut self, effect: Effect, epoch: u64) {
-        let app = effect.app();
-        let answer = match effect {
-            Effect::Sync { operation, number, .. } => {
-                let answer = self.arrive_sync(app, &operation);
-                Some(Answer::Sync { number, answer })
-            }
-            Effect::Refresh { number, .. } => {
-                self.controller.refresh(self.now, app, Waiter { number, epoch });
-                None
-            }
-            Effect::Read { number, .. } => {
-                self.show(app, epoch);
-                Some(Answer::Looked { number })
-            }
-            Effect::Terminate { .. } => {
-                self.controller.terminate(app);
-                Some(Answer::Terminated)
-            }
-            Effect::HandOff { .. } => {
-                self.controller.release(self.now, app);
-                Some(Answer::HandedOff)
-            }
-            Effect::Delete { .. } => {
-                let exists = |app: &AppIx| self.controller.app(*app).exists;
-                let dependants: Vec<AppIx> =
-                    self.plan.graph.dependants(app).iter().copied().filter(exists).collect();
-                self.controller.delete(self.now, app, dependants);
-                Some(Answer::DeleteAccepted)
-            }
-        };
-        if let Some(answer) = answer {
-            // A sync request knows that its answer was lost; the others just wait for it.
-            let lost = !matches!(answer, Answer::Sync { .. }) && self.network.loses();
-            if !lost {
-                self.reply(app, &answer, epoch);
-            }
-        }
-    }
-
-    fn arrive_sync(&mut self, app: AppIx, operation: &OperationId) -> SyncAnswer {
-        let lost = self.network.loses();
-        // Half of what is lost was lost on the way here, half on the way back.
-        if lost && !self.network.loses_answer() {
-            return SyncAnswer::Unanswered { message: "request timed out".into() };
-        }
-        self.strike_at_sync(app);
-        let result = self.controller.sync(self.now, app, Some(operation.clone()), "tiphys");
-        match result {
-            _ if lost => SyncAnswer::Unanswered { message: "request timed out".into() },
-            Ok(version) => SyncAnswer::Accepted { version },
-            Err(Refusal::Busy) => SyncAnswer::Conflict,
-            Err(Refusal::Gone) => SyncAnswer::Refused { message: "the Application is gone".into() },
-        }
-    }
-
-    fn reply(&mut self, app: AppIx, answer: &Answer, epoch: u64) {
-        for delay in self.network.deliveries() {
-            self.schedule(self.now + delay, Happening::Answer(app, answer.clone(), epoch));
-        }
-    }
-
-    /// One look, sent before its answer.
-    fn show(&mut self, app: AppIx, epoch: u64) {
-        let sim = self.controller.app(app);
-        let told = Happening::Told {
-            app,
-            version: sim.object.version,
-            seen: sim.exists.then(|| Box::new(sim.object.clone())),
-            truth: sim.truth(),
-            epoch,
-        };
-        self.schedule(self.now, told);
-    }
-
-    /// What the controller wrote goes to the watch; what it finished goes to who waits.
-    fn spread_news(&mut self) {
-        for (at, app, job) in std::mem::take(&mut self.controller.jobs) {
-            self.schedule(at, Happening::Job(app, job));
-        }
-        let epoch = self.epoch;
-        for written in std::mem::take(&mut self.controller.written) {
-            let sim = self.controller.app(written.app);
-            if self.network.is_silent(self.now) {
-                continue;
-            }
-            let seen = sim.exists.then(|| Box::new(sim.object.clone()));
-            let delay = self.network.watch();
-            self.schedule(
-                self.now + delay,
-                Happening::Told {
-                    app: written.app,
-                    version: written.version,
-                    seen,
-                    truth: written.truth,
-                    epoch,
-                },
-            );
-        }
-        for (app, waiters) in std::mem::take(&mut self.controller.refreshed) {
-            self.show(app, epoch);
-            for Waiter { number, epoch } in waiters {
-                if self.network.loses() {
-                    continue;
-                }
-                self.reply(app, &Answer::Refreshed { number }, epoch);
-            }
-        }
     }
 
     fn schedule(&mut self, at: Time, happening: Happening) {
