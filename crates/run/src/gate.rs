@@ -25,7 +25,7 @@ use std::sync::Arc;
 use tiphys_model::Health;
 
 use crate::cause::Cause;
-use crate::observation::{ConditionKind, Observation, Revisions};
+use crate::observation::{ConditionKind, Observation};
 
 pub use applied::{Applied, Expectation, OperationProgress, applied, operation};
 pub use start::{Start, start};
@@ -133,8 +133,4 @@ fn comparison_trouble(seen: &Observation) -> Option<Suspicion> {
     let kinds = [ConditionKind::Comparison, ConditionKind::Unknown];
     let condition = seen.condition(&kinds)?;
     Some(Suspicion::Comparison { message: condition.message.clone() })
-}
-
-fn same_revisions(a: &Revisions, b: &Revisions) -> bool {
-    a == b
 }

@@ -43,6 +43,16 @@ pub enum Action {
     Teardown,
 }
 
+impl Action {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Action::Deploy => "deploy",
+            Action::Teardown => "teardown",
+        }
+    }
+}
+
 /// Between two refreshes of the same app.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(5);
 /// How long trouble must last unbroken to be a failure.

@@ -48,13 +48,9 @@ impl Recorder {
 
     /// The first line.
     pub fn start(&mut self, run: String, engine: &'static str, seed: Option<u64>) -> EventLine {
-        let action = match self.action {
-            Action::Deploy => "deploy",
-            Action::Teardown => "teardown",
-        };
         let started = RunStarted {
             run,
-            action,
+            action: self.action.as_str(),
             engine,
             seed,
             platform: self.plan.platform.clone(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tiphys_model::{Health, OperationId, SyncStatus};
 
-use super::{Missing, Suspicion, comparison_trouble, hopeless, missing, same_revisions};
+use super::{Missing, Suspicion, comparison_trouble, hopeless, missing};
 use crate::cause::Cause;
 use crate::observation::{LastOperation, Observation, OperationPhase, Revisions};
 use crate::planted::planted;
@@ -34,6 +34,19 @@ pub enum OperationProgress<'a> {
     Replaced {
         by: Arc<str>,
     },
+}
+
+impl OperationProgress<'_> {
+    /// Whether our operation can be seen, however far it is.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        match self {
+            OperationProgress::Running
+            | OperationProgress::Succeeded(_)
+            | OperationProgress::Failed { .. } => true,
+            OperationProgress::Unseen | OperationProgress::Replaced { .. } => false,
+        }
+    }
 }
 
 /// Looks for our operation.
@@ -97,7 +110,7 @@ pub fn applied(seen: &Observation, expected: Expectation<'_>) -> Applied {
             return Applied::NotYet(Missing::Assessment);
         }
     };
-    if !same_revisions(&last.revisions, expected.revisions) {
+    if last.revisions != *expected.revisions {
         return Applied::Moved { to: last.revisions.clone() };
     }
     if !assessed_after(seen, last, expected.refreshed) {
@@ -107,7 +120,7 @@ pub fn applied(seen: &Observation, expected: Expectation<'_>) -> Applied {
             None => Applied::NotYet(Missing::Assessment),
         };
     }
-    if seen.compared_to_spec && !same_revisions(&seen.revisions, expected.revisions) {
+    if seen.compared_to_spec && seen.revisions != *expected.revisions {
         return Applied::Moved { to: seen.revisions.clone() };
     }
     let missing = missing(seen, expected.tolerate_drift);

@@ -103,9 +103,7 @@ impl Machine {
             return vec![failed(app, FailState::Failed, Cause::NoApplication, None)];
         };
         let progress = gate::operation(seen, &syncing.operation);
-        let ours =
-            !matches!(progress, OperationProgress::Unseen | OperationProgress::Replaced { .. });
-        if ours && syncing.accepted.is_none() {
+        if progress.is_ours() && syncing.accepted.is_none() {
             return vec![Event::Accepted { app, version: seen.version }];
         }
         // Before the request was taken, an older operation is no news.
@@ -310,11 +308,7 @@ impl Machine {
             adopted,
         };
         // A request that was thought to be lost, or refused because of itself.
-        let arrived = !matches!(
-            gate::operation(seen, &operation),
-            OperationProgress::Unseen | OperationProgress::Replaced { .. }
-        );
-        if arrived {
+        if gate::operation(seen, &operation).is_ours() {
             return vec![Event::Syncing { app, attempt: attempt(Some(seen.version)) }];
         }
         if let Some(foreign) = &seen.operation {

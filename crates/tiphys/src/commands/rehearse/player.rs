@@ -16,6 +16,8 @@ use crate::failure::Failure;
 
 /// How often the screen is drawn.
 const FRAME: Duration = Duration::from_millis(50);
+/// The reference platform takes ten seconds.
+const DEFAULT_SPEED: NonZeroU32 = NonZeroU32::new(240).expect("240 is not 0");
 
 pub(super) struct Player {
     simulation: Simulation,
@@ -33,10 +35,7 @@ pub(super) struct Player {
 }
 
 impl Player {
-    pub(super) const DEFAULT_SPEED: Speed = match NonZeroU32::new(240) {
-        Some(speed) => Speed::Times(speed),
-        None => Speed::Max,
-    };
+    pub(super) const DEFAULT_SPEED: Speed = Speed::Times(DEFAULT_SPEED);
 
     pub(super) fn new(
         simulation: Simulation,
@@ -56,7 +55,7 @@ impl Player {
         // the wait between them is. So what is written does not depend on the machine.
         let step = match self.speed {
             Speed::Times(speed) => FRAME * speed.get(),
-            Speed::Max => FRAME * 240,
+            Speed::Max => FRAME * DEFAULT_SPEED.get(),
         };
         let mut until = self.simulation.now() + step;
         let stop = loop {
@@ -79,11 +78,8 @@ impl Player {
         };
         match stop {
             Stop::Finished(verdict) => {
-                let action = match action {
-                    Action::Deploy => "deploy",
-                    Action::Teardown => "teardown",
-                };
-                self.stage.close(&self.view, &format!("tiphys {action}{}", self.resume))?;
+                let resume = format!("tiphys {}{}", action.as_str(), self.resume);
+                self.stage.close(&self.view, &resume)?;
                 Ok(verdict.exit())
             }
             Stop::Illegal(illegal) => Err(Failure::Bug(illegal.to_string())),
