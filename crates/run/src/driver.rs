@@ -2,6 +2,7 @@
 //! engine use it alike; they differ only in how they carry out effects.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use tiphys_model::AppIx;
 
@@ -16,7 +17,7 @@ use crate::time::Time;
 #[derive(Debug, Clone)]
 pub struct Driver {
     machine: Machine,
-    seen: Vec<Option<Observation>>,
+    seen: Vec<Option<Arc<Observation>>>,
     versions: Vec<u64>,
 }
 
@@ -43,7 +44,7 @@ impl Driver {
     /// The newest look at an app.
     #[must_use]
     pub fn seen(&self, app: AppIx) -> Option<&Observation> {
-        self.seen[app.position()].as_ref()
+        self.seen[app.position()].as_deref()
     }
 
     /// Takes one input. An error means that the machine proposed what it forbids: a bug, after
@@ -79,7 +80,7 @@ impl Driver {
                     return VecDeque::new();
                 }
                 self.versions[app.position()] = version;
-                self.seen[app.position()] = seen.map(|seen| *seen);
+                self.seen[app.position()] = seen;
                 [Trigger::Look(app)].into()
             }
             Input::Answered { app, answer } => [Trigger::Answer(app, answer)].into(),

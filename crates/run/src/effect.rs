@@ -101,14 +101,14 @@ pub enum SyncAnswer {
 pub enum Input {
     /// Every Application has been looked at once; those that do not exist are `None`.
     Listed {
-        seen: Vec<Option<Observation>>,
+        seen: Vec<Option<Arc<Observation>>>,
         held: bool,
     },
     /// A look at one of them; `None`: it is gone since that version.
     Observed {
         app: AppIx,
         version: u64,
-        seen: Option<Box<Observation>>,
+        seen: Option<Arc<Observation>>,
     },
     Answered {
         app: AppIx,

@@ -46,7 +46,7 @@ pub struct Deleting {
 
 /// Revisions, one for each source of the Application.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Revisions(pub Vec<Arc<str>>);
+pub struct Revisions(pub Arc<[Arc<str>]>);
 
 impl fmt::Display for Revisions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

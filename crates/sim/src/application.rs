@@ -62,6 +62,8 @@ pub(crate) struct SimApp {
     pub(crate) exists: bool,
     /// The object as the API server has it.
     pub(crate) object: Observation,
+    /// What watchers and readers are handed: the object at one version, shared.
+    shown: Option<Arc<Observation>>,
     /// What the source is at.
     pub(crate) source: Revisions,
     /// What has been applied.
@@ -103,6 +105,7 @@ impl SimApp {
                 lagging: Vec::new(),
                 unmet: Vec::new(),
             },
+            shown: None,
             source,
             live: None,
             health: Health::Missing,
@@ -113,6 +116,14 @@ impl SimApp {
             serial: 0,
             refresh_waiters: Vec::new(),
         }
+    }
+
+    /// The object as it is now; `None`: it does not exist.
+    pub(crate) fn show(&mut self) -> Option<Arc<Observation>> {
+        if self.shown.as_ref().is_none_or(|shown| shown.version != self.object.version) {
+            self.shown = Some(Arc::new(self.object.clone()));
+        }
+        self.shown.clone().filter(|_| self.exists)
     }
 
     pub(crate) fn truth(&self) -> Truth {
@@ -149,5 +160,5 @@ impl SimApp {
 }
 
 pub(crate) fn revision(number: u32) -> Revisions {
-    Revisions(vec![Arc::from(format!("r{number}"))])
+    Revisions([Arc::from(format!("r{number}"))].into())
 }

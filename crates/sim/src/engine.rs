@@ -95,7 +95,7 @@ enum Happening {
     Told {
         app: AppIx,
         version: u64,
-        seen: Option<Box<Observation>>,
+        seen: Option<Arc<Observation>>,
         truth: Truth,
         epoch: u64,
     },
@@ -369,9 +369,8 @@ impl Simulation {
         for app in self.plan.graph.apps() {
             let sim = self.controller.app_mut(app);
             sim.held |= held;
-            let sim = self.controller.app(app);
             self.told[app.position()] = (sim.object.version, sim.truth());
-            seen.push(sim.exists.then(|| sim.object.clone()));
+            seen.push(sim.show());
         }
         self.tell(Input::Listed { seen, held })
     }

@@ -152,7 +152,7 @@ fn by_alice() -> Operation {
 }
 
 fn revisions(revision: &str) -> Revisions {
-    Revisions(vec![revision.into()])
+    Revisions([revision.into()].into())
 }
 
 fn drifted(resource: &str) -> Drifted {

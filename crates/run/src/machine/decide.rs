@@ -1,5 +1,7 @@
 //! What follows from what: triggers in, proposed events out. Nothing here changes anything.
 
+use std::sync::Arc;
+
 use tiphys_model::platform::Hold;
 use tiphys_model::{AppIx, Role};
 
@@ -13,7 +15,7 @@ use crate::planted::{hash_order, planted};
 use crate::time::Time;
 
 /// The newest look at each app; `None`: it does not exist.
-pub(crate) type Seen = [Option<Observation>];
+pub(crate) type Seen = [Option<Arc<Observation>>];
 
 /// What makes a decision necessary.
 #[derive(Debug)]
@@ -40,7 +42,7 @@ impl Machine {
         }
         match trigger {
             Trigger::Begin { held } => self.begin_run(*held),
-            Trigger::Look(app) => self.look(now, seen[app.position()].as_ref(), *app),
+            Trigger::Look(app) => self.look(now, seen[app.position()].as_deref(), *app),
             Trigger::Answer(app, answer) => self.answer(now, *app, answer),
             Trigger::Applied(event) => self.follow_up(now, seen, event),
             Trigger::Deadline => self.run_out_of_time(),
@@ -131,10 +133,12 @@ impl Machine {
             | Event::Accepted { app, .. }
             | Event::LookReturned { app }
             | Event::Freed { app }
-            | Event::RefreshWanted { app } => self.look(now, seen[app.position()].as_ref(), *app),
+            | Event::RefreshWanted { app } => self.look(now, seen[app.position()].as_deref(), *app),
             Event::Begun if self.action == Action::Teardown => {
                 let outside = self.plan.graph.apps().filter(|app| self.role(*app) == Role::Verify);
-                outside.map(|app| self.judge_outside(seen[app.position()].as_ref(), app)).collect()
+                outside
+                    .map(|app| self.judge_outside(seen[app.position()].as_deref(), app))
+                    .collect()
             }
             Event::Done { app, .. } if self.hands_off(*app) => {
                 vec![Event::HandOffAsked { app: *app }]

@@ -21,7 +21,7 @@ impl Machine {
             return Vec::new();
         }
         let Some(app) = self.queue.first() else { return Vec::new() };
-        let seen = seen[app.position()].as_ref();
+        let seen = seen[app.position()].as_deref();
         match self.action {
             Action::Teardown => start_removal(seen, app),
             Action::Deploy => match seen {

@@ -62,7 +62,7 @@ pub(crate) fn current() -> Observation {
 }
 
 pub(crate) fn revisions(revision: &str) -> Revisions {
-    Revisions(vec![revision.into()])
+    Revisions([revision.into()].into())
 }
 
 impl Run {
@@ -92,7 +92,8 @@ impl Run {
             requests: BTreeMap::new(),
             answers_refreshes: false,
         };
-        run.tell(Input::Listed { seen: apps, held: false });
+        let seen = apps.into_iter().map(|seen| seen.map(Arc::new)).collect();
+        run.tell(Input::Listed { seen, held: false });
         run
     }
 
@@ -162,7 +163,7 @@ impl Run {
         let seen = self.apps[at.position()].as_mut().unwrap();
         seen.version = self.version;
         change(seen);
-        let (version, seen) = (self.version, Some(Box::new(seen.clone())));
+        let (version, seen) = (self.version, Some(Arc::new(seen.clone())));
         self.tell(Input::Observed { app: at, version, seen });
     }
 

@@ -73,11 +73,11 @@ impl Simulation {
 
     /// One look, sent before its answer.
     fn show(&mut self, app: AppIx, epoch: u64) {
-        let sim = self.controller.app(app);
+        let sim = self.controller.app_mut(app);
         let told = Happening::Told {
             app,
             version: sim.object.version,
-            seen: sim.exists.then(|| Box::new(sim.object.clone())),
+            seen: sim.show(),
             truth: sim.truth(),
             epoch,
         };
@@ -91,11 +91,10 @@ impl Simulation {
         }
         let epoch = self.epoch;
         for written in std::mem::take(&mut self.controller.written) {
-            let sim = self.controller.app(written.app);
             if self.network.is_silent(self.now) {
                 continue;
             }
-            let seen = sim.exists.then(|| Box::new(sim.object.clone()));
+            let seen = self.controller.app_mut(written.app).show();
             let delay = self.network.watch();
             self.schedule(
                 self.now + delay,

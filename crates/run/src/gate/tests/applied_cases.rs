@@ -110,7 +110,7 @@ fn only_our_own_operation_counts_and_only_once_it_has_ended() {
 fn only_the_revisions_of_the_run_count() {
     let well = Look::well;
     let moved = |to: Revisions| Applied::Moved { to };
-    let two = || Revisions(vec!["r1".into(), "r2".into()]);
+    let two = || Revisions(["r1".into(), "r2".into()].into());
     check([
         (
             "applied another",
