@@ -1,6 +1,7 @@
 //! Health and sync status, in Argo CD's words.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::Serialize;
 
@@ -32,6 +33,26 @@ impl Health {
 impl fmt::Display for Health {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not one of Argo CD's words for health")]
+pub struct NotAHealth;
+
+impl FromStr for Health {
+    type Err = NotAHealth;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let known = [
+            Health::Healthy,
+            Health::Suspended,
+            Health::Progressing,
+            Health::Missing,
+            Health::Degraded,
+            Health::Unknown,
+        ];
+        known.into_iter().find(|health| health.as_str() == text).ok_or(NotAHealth)
     }
 }
 

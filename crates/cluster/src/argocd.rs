@@ -1,0 +1,120 @@
+//! Argo CD's own API, through which a run acts.
+
+mod call;
+mod transport;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Method;
+use secrecy::SecretString;
+use serde::Serialize;
+use tiphys_model::OperationId;
+use tiphys_run::Revisions;
+
+use crate::application::{Application, OPERATION_INFO};
+pub use call::{CallError, Refusal};
+pub use transport::{Endpoint, Security};
+
+/// How long an answer may take that does not wait for Argo CD's controller.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a refresh may take.
+const REFRESH_PATIENCE: Duration = Duration::from_secs(60);
+
+/// A client with one account's token.
+#[derive(Clone)]
+pub struct ArgoCd {
+    http: transport::Http,
+    base: Arc<str>,
+    token: Option<Arc<SecretString>>,
+}
+
+/// What a sync applies, and how it is known again.
+#[derive(Debug, Clone, Copy)]
+pub struct SyncRequest<'a> {
+    pub project: &'a str,
+    pub operation: &'a OperationId,
+    pub revisions: &'a Revisions,
+    pub prune: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SyncBody<'a> {
+    project: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    source_positions: Vec<usize>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    revisions: Vec<&'a str>,
+    prune: bool,
+    /// Retries are ours.
+    retry_strategy: serde_json::Value,
+    infos: serde_json::Value,
+}
+
+impl ArgoCd {
+    #[must_use]
+    pub fn new(endpoint: Endpoint, token: Option<SecretString>) -> Self {
+        let base = endpoint.base();
+        ArgoCd { http: transport::http(endpoint), base, token: token.map(Arc::new) }
+    }
+
+    #[must_use]
+    pub fn with_token(mut self, token: SecretString) -> Self {
+        self.token = Some(Arc::new(token));
+        self
+    }
+
+    /// One look.
+    pub async fn get(&self, app: &str, project: &str) -> Result<Application, CallError> {
+        let path = format!("applications/{app}?project={project}");
+        self.call(Method::GET, &path, None::<&()>, PATIENCE).await
+    }
+
+    /// A normal refresh; returns when Argo CD has compared and assessed the app anew.
+    pub async fn refresh(&self, app: &str, project: &str) -> Result<Application, CallError> {
+        let path = format!("applications/{app}?project={project}&refresh=normal");
+        self.call(Method::GET, &path, None::<&()>, REFRESH_PATIENCE).await
+    }
+
+    /// Asks for a sync; the Application with the operation in it.
+    pub async fn sync(
+        &self,
+        app: &str,
+        request: SyncRequest<'_>,
+    ) -> Result<Application, CallError> {
+        let revisions: Vec<&str> = request.revisions.0.iter().map(|r| &**r).collect();
+        let several = revisions.len() > 1;
+        let body = SyncBody {
+            project: request.project,
+            revision: (!several).then(|| revisions.first().copied()).flatten(),
+            source_positions: if several { (1..=revisions.len()).collect() } else { Vec::new() },
+            revisions: if several { revisions } else { Vec::new() },
+            prune: request.prune,
+            retry_strategy: serde_json::json!({ "limit": 0 }),
+            infos: serde_json::json!([
+                { "name": OPERATION_INFO, "value": request.operation.to_string() }
+            ]),
+        };
+        let path = format!("applications/{app}/sync");
+        self.call(Method::POST, &path, Some(&body), PATIENCE).await
+    }
+
+    /// Stops the operation under way.
+    pub async fn terminate(&self, app: &str, project: &str) -> Result<(), CallError> {
+        let path = format!("applications/{app}/operation?project={project}");
+        let _: serde_json::Value = self.call(Method::DELETE, &path, None::<&()>, PATIENCE).await?;
+        Ok(())
+    }
+
+    /// Deletes the Application and, in the foreground, what it has applied.
+    pub async fn delete(&self, app: &str, project: &str) -> Result<(), CallError> {
+        let path = format!(
+            "applications/{app}?project={project}&cascade=true&propagationPolicy=foreground"
+        );
+        let _: serde_json::Value = self.call(Method::DELETE, &path, None::<&()>, PATIENCE).await?;
+        Ok(())
+    }
+}
