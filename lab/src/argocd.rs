@@ -1,13 +1,14 @@
 //! Argo CD, from the manifests inside its own module, with images made here.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use crate::cluster::Cluster;
 use crate::error::LabError;
-use crate::image::{Image, write_layer};
+use crate::image::{Image, short_digest, write_layer};
 use crate::{command, containers};
 
 const NAMESPACE: &str = "argocd";
@@ -26,6 +27,8 @@ const PROGRAMS: [&str; 9] = [
 ];
 /// Debian packages that Argo CD calls, and Redis, which it keeps its cache in.
 const PACKAGES: &str = "git,gpg,gpg-agent,tini,ca-certificates,openssh-client,redis-server";
+/// Argo CD runs as this user, and SSH refuses to be run by one that it cannot look up.
+const USER: &str = "argocd:x:999:999::/home/argocd:/bin/sh\n";
 
 impl Cluster {
     /// Installs Argo CD, and waits until all of it is ready.
@@ -44,6 +47,10 @@ impl Cluster {
         // There is no registry to pull from.
         let manifests =
             manifests.replace("imagePullPolicy: Always", "imagePullPolicy: IfNotPresent");
+        // Before its pods start, so that none of them has to be told to read it again.
+        let hosts = self.git_server()?.known_hosts;
+        let hosts = fs::read_to_string(&hosts).map_err(LabError::file("could not read", &hosts))?;
+        let manifests = with_known_hosts(&manifests, &hosts)?;
         self.apply_in(Some(NAMESPACE), "argocd", &manifests)?;
         let patience = Duration::from_secs(180);
         self.wait_for(NAMESPACE, "statefulset/argocd-application-controller", patience)?;
@@ -69,9 +76,8 @@ impl Cluster {
         if containers::has(self.home(), &argocd)? && containers::has(self.home(), &redis)? {
             return Ok(());
         }
-        self.tell("making the images of Argo CD");
+        self.tell("loading the images of Argo CD");
         let base = self.debian_layer()?;
-        let folder = self.home().make("images")?;
         let bin = "usr/local/bin";
         let mut image = Image::new(&argocd)
             .also(&dex)
@@ -103,18 +109,32 @@ impl Cluster {
         for program in PROGRAMS {
             image = image.link(&format!("{bin}/{program}"), "argocd");
         }
-        self.load_image(&image, &folder.join("argocd.tar"))?;
+        self.load_cached_image("argocd", &image)?;
         let redis =
             Image::new(&redis).layer(&base).user("999").entrypoint(&["/usr/bin/redis-server"]);
-        self.load_image(&redis, &folder.join("redis.tar"))
+        self.load_cached_image("redis", &redis)
+    }
+
+    /// Makes an image known that is large and seldom changes: written once, then kept in the cache.
+    fn load_cached_image(&self, name: &str, image: &Image) -> Result<(), LabError> {
+        let tarball = self.artifacts().cached(&format!("images/{name}-{}.tar", image.key()));
+        if tarball.exists() {
+            return self.import_image(&tarball);
+        }
+        let folder = self.artifacts().cached("images");
+        fs::create_dir_all(&folder)
+            .map_err(LabError::file("could not make the folder", &folder))?;
+        self.load_image(image, &tarball)
     }
 
     /// A small Debian as a layer, from the cache if it was made before.
     fn debian_layer(&self) -> Result<PathBuf, LabError> {
-        let layer = self.artifacts().cached("debian-bookworm.tar");
+        let key = short_digest(format!("{PACKAGES}\n{USER}").as_bytes());
+        let layer = self.artifacts().cached(&format!("debian-bookworm-{key}.tar"));
         if layer.exists() {
             return Ok(layer);
         }
+        self.tell("making a small Debian (a minute the first time)");
         let folder = self.home().path("debian");
         let made = folder.exists().then(|| fs::remove_dir_all(&folder));
         made.transpose().map_err(LabError::file("could not remove", &folder))?;
@@ -123,6 +143,12 @@ impl Cluster {
             .args(["--variant=minbase", &format!("--include={PACKAGES}"), "bookworm"])
             .arg(&folder);
         command::run(&mut debootstrap)?;
+        let users = folder.join("etc/passwd");
+        fs::OpenOptions::new()
+            .append(true)
+            .open(&users)
+            .and_then(|mut file| file.write_all(USER.as_bytes()))
+            .map_err(LabError::file("could not add a user to", &users))?;
         for unused in [
             "var/cache/apt",
             "var/lib/apt/lists",
@@ -136,5 +162,31 @@ impl Cluster {
         write_layer(&folder, &layer)?;
         fs::remove_dir_all(&folder).map_err(LabError::file("could not remove", &folder))?;
         Ok(layer)
+    }
+}
+
+/// Adds host keys to those that Argo CD trusts, so that it can verify the lab's Git server.
+fn with_known_hosts(manifests: &str, hosts: &str) -> Result<String, LabError> {
+    const FIELD: &str = "\n  ssh_known_hosts: |\n";
+    let (before, after) = manifests.split_once(FIELD).ok_or_else(|| {
+        LabError::Other("the manifests have no argocd-ssh-known-hosts-cm to add to".to_owned())
+    })?;
+    let lines: String = hosts.lines().map(|line| format!("    {line}\n")).collect();
+    Ok(format!("{before}{FIELD}{lines}{after}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_keys_are_added_to_the_config_map() {
+        let manifests = "data:\n  ssh_known_hosts: |\n    github.com ssh-rsa A\nkind: ConfigMap\n";
+        assert_eq!(
+            with_known_hosts(manifests, "[10.0.0.1]:12222 ssh-ed25519 B\n").unwrap(),
+            "data:\n  ssh_known_hosts: |\n    [10.0.0.1]:12222 ssh-ed25519 B\n    \
+             github.com ssh-rsa A\nkind: ConfigMap\n"
+        );
+        assert!(with_known_hosts("kind: Pod\n", "").is_err());
     }
 }

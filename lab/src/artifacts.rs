@@ -4,11 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use sha2::{Digest, Sha256};
-
 use crate::command;
 use crate::error::LabError;
 use crate::home::Home;
+use crate::image::short_digest;
 
 /// A Go module of the lab, and what is built from it.
 struct Module {
@@ -67,6 +66,10 @@ impl Artifacts {
     pub(crate) fn new(home: &Home) -> Self {
         let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("modules");
         Artifacts { modules, cache: home.cache().to_owned() }
+    }
+
+    pub(crate) fn modules(&self) -> &Path {
+        &self.modules
     }
 
     /// Builds what is missing of the named modules; tells what it does.
@@ -147,15 +150,15 @@ impl Artifacts {
 
     /// What a module is made of, as a few digits: its files and its flags.
     fn key(&self, module: &Module) -> Result<String, LabError> {
-        let mut hash = Sha256::new();
+        let mut parts = Vec::new();
         for file in ["go.mod", "go.sum", "main.go"] {
             let path = self.modules.join(module.folder).join(file);
             if path.exists() {
-                hash.update(fs::read(&path).map_err(LabError::file("could not read", &path))?);
+                parts.extend(fs::read(&path).map_err(LabError::file("could not read", &path))?);
             }
         }
-        hash.update(module.ldflags);
-        Ok(hash.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect())
+        parts.extend(module.ldflags.as_bytes());
+        Ok(short_digest(&parts))
     }
 
     /// The folder in which Go keeps the source of a module.

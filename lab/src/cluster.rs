@@ -2,6 +2,7 @@
 
 mod addons;
 mod control_plane;
+mod git_server;
 mod node;
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -14,7 +15,7 @@ use crate::error::LabError;
 use crate::home::Home;
 use crate::image::Image;
 use crate::process::Process;
-use crate::{certificates, command, containers, kubeconfig, packages, ports, teardown};
+use crate::{certificates, command, containers, go, kubeconfig, packages, ports, teardown};
 
 pub(crate) const API_PORT: u16 = 16443;
 const ETCD_PORT: u16 = 12379;
@@ -24,7 +25,8 @@ const SERVICE_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 1);
 const DNS_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 10);
 
 /// The processes of a lab in the order in which they start, with the ports they listen on.
-pub(crate) const PROCESSES: [(&str, &[u16]); 7] = [
+pub(crate) const PROCESSES: [(&str, &[u16]); 8] = [
+    (git_server::PROCESS, &[git_server::PORT]),
     ("etcd", &[ETCD_PORT, ETCD_PEER_PORT]),
     ("kube-apiserver", &[API_PORT]),
     ("kube-controller-manager", &[10257]),
@@ -63,14 +65,14 @@ impl Cluster {
 
     /// Builds everything that `up` would build.
     pub fn build(&self) -> Result<(), LabError> {
-        packages::install()?;
+        self.require_tools()?;
         self.artifacts.build(&["pause", "etcd", "kubernetes", "tools", "argocd"], self.teller())
     }
 
     /// Starts what is not running. Twice is once; after a crash it mends what is left.
     pub fn up(&self) -> Result<(), LabError> {
         require_root()?;
-        packages::install()?;
+        self.require_tools()?;
         self.artifacts.build(&["pause", "etcd", "kubernetes", "tools"], self.teller())?;
         self.refuse_taken_ports()?;
         teardown::remember_outside(&self.home)?;
@@ -83,6 +85,8 @@ impl Cluster {
         certificates::make(&self.home, &addresses)?;
         kubeconfig::token(&self.home)?;
         kubeconfig::write(&self.home, &format!("https://{address}:{API_PORT}"))?;
+        self.tell("starting the Git server");
+        self.start_git_server(address)?;
         self.tell("starting the control plane");
         self.start_control_plane(address)?;
         self.tell("starting the node");
@@ -137,6 +141,11 @@ impl Cluster {
 
     pub(crate) fn teller(&self) -> &dyn Fn(&str) {
         &*self.say
+    }
+
+    fn require_tools(&self) -> Result<(), LabError> {
+        go::require(self.artifacts.modules())?;
+        packages::install()
     }
 
     fn program(&self, name: &str) -> Result<Command, LabError> {

@@ -89,6 +89,12 @@ impl Image {
         self
     }
 
+    /// What the image is made of, as a few digits. Files count by path: those of the cache have
+    /// their version in it.
+    pub(crate) fn key(&self) -> String {
+        short_digest(format!("{self:?}").as_bytes())
+    }
+
     /// Writes the image in the form that `ctr images import` and `docker load` read.
     pub fn write(&self, target: &Path) -> Result<(), LabError> {
         let failed = || LabError::file("could not write the image", target);
@@ -229,6 +235,11 @@ fn file_digest(path: &Path) -> io::Result<String> {
     }
 }
 
+/// Enough digits to tell versions of one thing apart.
+pub(crate) fn short_digest(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes)[..6])
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -271,6 +282,9 @@ mod tests {
         // Another time stamp on a source must not show.
         fs::write(&program, b"#!/bin/true").unwrap();
         assert_eq!(first, image("two.tar"));
+        let entry = |mode| Image::new("lab/test:1").file("bin/program", &program, mode).key();
+        assert_eq!(entry(0o755), entry(0o755));
+        assert_ne!(entry(0o755), entry(0o700));
         assert_eq!(names(&first), ["json", "tar", "tar", "manifest.json"]);
     }
 

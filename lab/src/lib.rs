@@ -13,12 +13,15 @@ mod cluster;
 mod command;
 mod containers;
 mod error;
+pub mod git;
+mod go;
 mod home;
 pub mod image;
 mod kubeconfig;
 mod packages;
 mod ports;
 mod process;
+pub mod repository;
 mod teardown;
 
 pub use cluster::{Cluster, Status};

@@ -78,6 +78,16 @@ fn run(cluster: &Cluster, action: Action) -> Result<ExitCode, LabError> {
                 home.kubeconfig().display(),
                 home.audit_log().display(),
             ));
+            // There is an address only after the first `up`.
+            if let Ok(git) = cluster.git_server() {
+                print(&format!(
+                    "export TIPHYS_LAB_GIT={}\nexport TIPHYS_LAB_GIT_KEY={}\n\
+                     export TIPHYS_LAB_GIT_KNOWN_HOSTS={}\n",
+                    git.prefix,
+                    git.key.display(),
+                    git.known_hosts.display(),
+                ));
+            }
         }
         Action::Status => {
             let status = cluster.status();

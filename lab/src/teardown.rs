@@ -13,9 +13,10 @@ use crate::home::Home;
 use crate::process::Process;
 
 /// Folders that parts of a cluster make, whatever they are told.
-const OUTSIDE: [&str; 7] = [
+const OUTSIDE: [&str; 8] = [
     "/run/containerd",
     "/run/netns",
+    "/run/sshd",
     "/usr/libexec/kubernetes",
     "/var/lib/cni",
     "/var/lib/kubelet",
@@ -75,11 +76,11 @@ pub(crate) fn down(home: &Home) -> Result<(), LabError> {
     }
 }
 
-/// Ends containers that nobody looks after, and removes their mounts and interfaces. They are
-/// known by the folder of this lab, in which their files lie.
+/// Ends containers and Git sessions that nobody looks after, and removes mounts and interfaces.
+/// They are known by the folder of this lab, in which their files lie.
 pub(crate) fn sweep(home: &Home) -> Result<(), LabError> {
     for _ in 0..50 {
-        let left = containers(home.folder());
+        let left = left_behind(home.folder());
         if left.is_empty() {
             break;
         }
@@ -100,9 +101,9 @@ pub(crate) fn sweep(home: &Home) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Processes whose files lie in the folder: shims, by their command line, and containers, by
-/// the root that they see.
-fn containers(folder: &Path) -> Vec<u32> {
+/// Processes whose files lie in the folder: shims and Git sessions, by their command line, and
+/// containers, by the root that they see.
+fn left_behind(folder: &Path) -> Vec<u32> {
     let folder = folder.display().to_string();
     let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
     pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
@@ -113,9 +114,19 @@ fn containers(folder: &Path) -> Vec<u32> {
                 read("comm").trim() == "containerd-shim" && read("cmdline").contains(&folder);
             let root = read("mountinfo").lines().next().unwrap_or_default().to_owned();
             let container = root.split_whitespace().nth(4) == Some("/") && root.contains(&folder);
-            shim || container
+            shim || container || is_git_session(&read("cmdline"), &folder)
         })
         .collect()
+}
+
+/// Whether a command line is the far end of a clone, fetch or push. It outlives the Git server
+/// for as long as its client wants; without it, the rest of the connection ends by itself.
+fn is_git_session(command_line: &str, folder: &str) -> bool {
+    let words: Vec<&str> = command_line.split('\0').collect();
+    let far_end = |word: &&str| ["upload-pack", "receive-pack", "upload-archive"].contains(word);
+    words.first() == Some(&"git")
+        && words.get(1).is_some_and(far_end)
+        && words.get(2).is_some_and(|path| path.starts_with(&format!("{folder}/git/")))
 }
 
 /// What is mounted below the folder, the innermost first.
@@ -172,6 +183,15 @@ fn is_ours(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_sessions_with_our_repositories_are_ended() {
+        let ours = |words: &str| is_git_session(&words.replace(' ', "\0"), "/lab");
+        assert!(ours("git upload-pack /lab/git/p.git"));
+        assert!(!ours("git upload-pack /srv/git/p.git"));
+        assert!(!ours("git clone ssh://root@10.0.0.1:12222/lab/git/p.git"));
+        assert!(!ours("git -C /lab/git/p.git log"));
+    }
 
     #[test]
     fn only_our_rules_are_removed() {

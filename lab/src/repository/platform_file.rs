@@ -1,0 +1,151 @@
+//! The platform file of a repository.
+
+use tiphys_model::duration;
+use tiphys_model::platform::{AppType, Hold};
+
+use super::scalar::{list, scalar};
+use super::{AppSource, PlatformRepository};
+
+pub(super) fn write(platform: &PlatformRepository) -> String {
+    let mut text = format!(
+        "\
+apiVersion: tiphys.dev/v1alpha1
+kind: Platform
+metadata:
+  name: {name}
+spec:
+  source:
+    repoURL: {url}
+    targetRevision: {revision}
+    path: root
+  argocd:
+    namespace: argocd
+    project: {project}
+    rootProject: {root}
+",
+        name = scalar(&platform.name),
+        url = scalar(&platform.repo_url),
+        revision = scalar(&platform.target_revision),
+        project = scalar(&platform.project),
+        root = scalar(&platform.root_project),
+    );
+    let hold = platform.hold.map(|hold| match hold {
+        Hold::DuringRun => "during-run".to_owned(),
+        Hold::Always => "always".to_owned(),
+    });
+    let settings = [
+        ("hold", hold),
+        ("concurrency", platform.concurrency.map(|number| number.to_string())),
+        ("timeout", platform.timeout.map(duration::format)),
+    ];
+    for (name, value) in settings {
+        text.extend(value.map(|value| format!("  {name}: {value}\n")));
+    }
+    text.push_str("  stacks:\n");
+    let mut stacks: Vec<&str> = Vec::new();
+    for app in &platform.apps {
+        if !stacks.contains(&app.stack.as_str()) {
+            stacks.push(&app.stack);
+        }
+    }
+    for stack in stacks {
+        text.push_str(&format!("    - name: {}\n      apps:\n", scalar(stack)));
+        let apps = platform.apps.iter().filter(|app| app.stack == stack);
+        text.extend(apps.map(app_text));
+    }
+    text
+}
+
+fn app_text(app: &AppSource) -> String {
+    let mut text = format!("        - name: {}\n", scalar(&app.name));
+    let mut line = |name: &str, value: String| {
+        text.push_str(&format!("          {name}: {value}\n"));
+    };
+    if app.app_type != AppType::Simple {
+        line("type", app.app_type.as_str().to_owned());
+    }
+    if let Some(typical) = app.typical {
+        line("typical", duration::format(typical));
+    }
+    if !app.depends_on.is_empty() {
+        line("dependsOn", list(&app.depends_on));
+    }
+    if let Some(timeouts) = app.timeouts {
+        let (sync, health) = (duration::format(timeouts.sync), duration::format(timeouts.health));
+        line("timeouts", format!("{{ sync: {sync}, health: {health} }}"));
+    }
+    if let Some(retry) = app.retry {
+        let (first, max) =
+            (duration::format(retry.backoff.duration), duration::format(retry.backoff.max));
+        let backoff =
+            format!("{{ duration: {first}, factor: {}, max: {max} }}", retry.backoff.factor);
+        line("retry", format!("{{ limit: {}, backoff: {backoff} }}", retry.limit));
+    }
+    if !app.tolerate_drift.is_empty() {
+        line("tolerateDrift", list(&app.tolerate_drift));
+    }
+    if !app.health.is_empty() {
+        // What JSON says, YAML reads.
+        line("health", serde_json::json!(app.health).to_string());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tiphys_model::Platform;
+    use tiphys_model::platform::{Backoff, Criterion, ResourceCriterion, Retry, Timeouts};
+    use tiphys_spec::{Source, Sources};
+
+    use super::*;
+    use crate::repository::Behaviour;
+
+    fn read(text: &str) -> Platform {
+        let source = Source::new("platform.yaml", text.as_bytes().to_vec()).unwrap();
+        tiphys_spec::platform(&Sources::new(vec![source])).unwrap_or_else(|problems| {
+            panic!("{:#?}\n{text}", problems.into_sorted());
+        })
+    }
+
+    #[test]
+    fn everything_that_was_said_is_read_back() {
+        let mut vault = AppSource::new("vault", Behaviour::ConfigOnly).depends_on(&["1e3"]);
+        vault.app_type = AppType::Vault;
+        vault.stack = "security".to_owned();
+        vault.typical = Some(Duration::from_secs(90));
+        let (sync, health) = (Duration::from_secs(7), Duration::from_secs(61));
+        vault.timeouts = Some(Timeouts { sync, health });
+        let backoff = Backoff { duration: sync, factor: 3, max: health };
+        vault.retry = Some(Retry { limit: 5, backoff });
+        vault.tolerate_drift = vec!["Deployment/vault".to_owned()];
+        vault.health = vec![Criterion::Resource(ResourceCriterion {
+            api_version: "ceph.rook.io/v1".to_owned(),
+            expression: "obj.status.phase == \"Ready\"".to_owned(),
+            kind: "CephCluster".to_owned(),
+            name: "ceph".to_owned(),
+            namespace: None,
+        })];
+        let mut written = PlatformRepository::new("p", "ssh://git@example.org/p.git")
+            .with(AppSource::new("1e3", Behaviour::Empty))
+            .with(vault.clone());
+        written.hold = Some(Hold::Always);
+        written.concurrency = Some(3);
+        written.timeout = Some(Duration::from_secs(600));
+
+        let platform = read(&write(&written));
+        assert_eq!(platform.name.as_str(), "p");
+        assert_eq!(platform.source.as_ref().unwrap().repo_url, written.repo_url);
+        assert_eq!(platform.argocd.root_project, "p-root");
+        assert_eq!(platform.policies.hold, Hold::Always);
+        assert_eq!(platform.policies.concurrency.get(), 3);
+        assert_eq!(platform.policies.timeout, Duration::from_secs(600));
+        let app = &platform.apps[1];
+        assert_eq!(app.stack.as_str(), "security");
+        assert_eq!((app.app_type, Some(app.typical)), (vault.app_type, vault.typical));
+        assert_eq!((Some(app.timeouts), Some(app.retry)), (vault.timeouts, vault.retry));
+        assert_eq!((&app.tolerate_drift, &app.health), (&vault.tolerate_drift, &vault.health));
+        assert_eq!(platform.apps[app.dependencies[0].app.position()].name.as_str(), "1e3");
+    }
+}
