@@ -25,7 +25,7 @@ use std::sync::Arc;
 use tiphys_model::Health;
 
 use crate::cause::Cause;
-use crate::observation::{ConditionKind, Observation};
+use crate::observation::{ConditionKind, Drifted, Observation};
 
 pub use applied::{Applied, Expectation, OperationProgress, applied, operation};
 pub use start::{Start, start};
@@ -79,8 +79,17 @@ impl fmt::Display for Missing {
 /// What is wrong now, and is a failure if it stays so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Suspicion {
-    Comparison { message: Arc<str> },
-    Degraded { message: Option<Arc<str>> },
+    Comparison {
+        message: Arc<str>,
+    },
+    Degraded {
+        message: Option<Arc<str>>,
+    },
+    /// After our operation and a refresh. Argo CD compares with a copy of the cluster that may be
+    /// older than the operation, so once proves nothing.
+    OutOfSync {
+        drifted: Vec<Drifted>,
+    },
 }
 
 impl Suspicion {
@@ -91,6 +100,7 @@ impl Suspicion {
             (self, other),
             (Suspicion::Comparison { .. }, Suspicion::Comparison { .. })
                 | (Suspicion::Degraded { .. }, Suspicion::Degraded { .. })
+                | (Suspicion::OutOfSync { .. }, Suspicion::OutOfSync { .. })
         )
     }
 
@@ -99,6 +109,7 @@ impl Suspicion {
         match self {
             Suspicion::Comparison { message } => Cause::Comparison { message: message.clone() },
             Suspicion::Degraded { message } => Cause::Degraded { message: message.clone() },
+            Suspicion::OutOfSync { drifted } => Cause::OutOfSync { drifted: drifted.clone() },
         }
     }
 }

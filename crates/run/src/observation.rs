@@ -82,16 +82,6 @@ pub enum OperationPhase {
     Error,
 }
 
-impl OperationPhase {
-    #[must_use]
-    pub fn is_terminal(self) -> bool {
-        match self {
-            OperationPhase::Running | OperationPhase::Terminating => false,
-            OperationPhase::Succeeded | OperationPhase::Failed | OperationPhase::Error => true,
-        }
-    }
-}
-
 /// A resource that is not as the source says, and in which fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drifted {

@@ -129,11 +129,10 @@ pub fn applied(seen: &Observation, expected: Expectation<'_>) -> Applied {
     }
     let Some(missing) = missing else { return Applied::Done };
     match missing {
-        // Assessed after the operation and after a refresh of ours: it will not get better.
         // Unknown is no verdict of Argo CD's, so that is left to the health timeout.
         Missing::OutOfSync if expected.refreshed && seen.sync == SyncStatus::OutOfSync => {
             let drifted = seen.untolerated(expected.tolerate_drift).cloned().collect();
-            Applied::Failed(Cause::OutOfSync { drifted })
+            Applied::Suspect(Suspicion::OutOfSync { drifted }, missing)
         }
         Missing::Health(Health::Degraded) => {
             let suspicion = Suspicion::Degraded { message: seen.health_message.clone() };

@@ -10,16 +10,11 @@ impl Machine {
     /// Moves a step to a phase and keeps every count true.
     pub(super) fn enter(&mut self, app: AppIx, phase: Phase) {
         let group = self.group(app);
-        let (priority, queued) = (self.priority(app), self.step(app).queued);
         let step = &mut self.steps[app.position()];
         let before = Summary::of(step);
         step.phase = phase;
         step.trouble = None;
         let after = Summary::of(step);
-        if queued && step.phase != Phase::Waiting {
-            step.queued = false;
-            self.queue.remove(app, priority, group);
-        }
         match (before.in_progress, after.in_progress) {
             (false, true) if planted!(IgnoreConcurrency) => {}
             (false, true) => self.queue.occupy(group),

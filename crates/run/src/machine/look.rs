@@ -5,7 +5,9 @@ use std::time::Duration;
 use tiphys_model::{AppIx, Health, Role};
 
 use super::step::{Converging, Syncing};
-use super::{Machine, PATIENCE, Phase, REFRESH_INTERVAL, RESEND, TROUBLE, TROUBLE_REFRESHES};
+use super::{
+    DRIFT, Machine, PATIENCE, Phase, REFRESH_INTERVAL, RESEND, TROUBLE, TROUBLE_REFRESHES,
+};
 use crate::cause::Cause;
 use crate::event::{Attempt, Event, Evidence, FailState, HeldUp, How};
 use crate::gate::{self, Applied, Expectation, OperationProgress, Suspicion};
@@ -219,11 +221,12 @@ impl Machine {
             (None, None) => Vec::new(),
             (Some(_), None) => vec![Event::Cleared { app }],
             (Some(known), Some(suspicion)) if known.suspicion.is_same(suspicion) => {
-                let refreshed = match suspicion {
-                    Suspicion::Comparison { .. } => known.refreshes >= TROUBLE_REFRESHES,
-                    Suspicion::Degraded { .. } => true,
+                let (patience, refreshes) = match suspicion {
+                    Suspicion::Comparison { .. } => (TROUBLE, TROUBLE_REFRESHES),
+                    Suspicion::OutOfSync { .. } => (DRIFT, TROUBLE_REFRESHES),
+                    Suspicion::Degraded { .. } => (TROUBLE, 0),
                 };
-                if now.since(known.since) >= TROUBLE && refreshed {
+                if now.since(known.since) >= patience && known.refreshes >= refreshes {
                     vec![failed(app, FailState::Failed, suspicion.cause(), Some(seen))]
                 } else {
                     Vec::new()

@@ -66,10 +66,23 @@ fn a_later_attempt_can_succeed() {
 }
 
 #[test]
+fn news_during_a_pause_do_not_shorten_it() {
+    let mut run = Run::deploy(&Builder::new().app("a", &[]).retry(1, 10, 2, 30).plan());
+    run.refuse("a");
+    run.wait(5);
+    run.steps();
+    run.show("a", |_| {});
+    assert_eq!(run.steps(), Vec::<String>::new());
+    run.wait(5);
+    assert_eq!(run.steps(), ["10s a syncing 2 at r1"]);
+}
+
+#[test]
 fn a_health_timeout_is_not_retried() {
     let builder = Builder::new().app("a", &[]).retry(3, 10, 2, 30).timeouts(300, 100);
     let mut run = Run::deploy(&builder.plan());
-    run.wait(20);
+    // At a moment from which on no look and no refresh falls on the timeout.
+    run.wait(25);
     run.sync("a");
     run.assess("a", Health::Progressing);
     run.steps();
@@ -79,8 +92,8 @@ fn a_health_timeout_is_not_retried() {
     assert_eq!(
         run.steps(),
         [
-            "120s a timed out: not Healthy before the health timeout: it is Progressing",
-            "120s finished: failed",
+            "125s a timed out: not Healthy before the health timeout: it is Progressing",
+            "125s finished: failed",
         ]
     );
 }
@@ -109,74 +122,6 @@ fn a_sync_that_does_not_end_is_terminated_and_not_retried() {
     assert_eq!(
         run.steps(),
         ["130s a terminate asked", "130s a terminated", "130s finished: failed"]
-    );
-}
-
-#[test]
-fn a_request_without_answer_is_sent_again_under_the_same_id_once_a_look_has_not_found_it() {
-    let mut run = Run::deploy(&Builder::new().app("a", &[]).plan());
-    let (app, operation) = (run.app("a"), run.operation("a"));
-    let sync = |number| {
-        let revisions = revisions("r1");
-        Effect::Sync { app, operation: operation.clone(), revisions, number }
-    };
-    assert_eq!(run.effects(), [Effect::Refresh { app, number: 1 }, sync(2)]);
-    run.answer_sync("a", SyncAnswer::Unanswered { message: "timeout".into() });
-    assert_eq!(run.effects(), [Effect::Read { app, number: 3 }]);
-    run.wait(20);
-    assert_eq!(run.effects(), [], "nobody has looked yet");
-    run.looked("a");
-    assert_eq!(run.effects(), [sync(4)]);
-    assert_eq!(run.steps(), ["0s a syncing 1 at r1", "0s a unanswered: timeout", "20s a resent"]);
-}
-
-#[test]
-fn a_request_is_not_sent_again_before_five_seconds_have_passed() {
-    let mut run = Run::deploy(&Builder::new().app("a", &[]).plan());
-    run.answer_sync("a", SyncAnswer::Unanswered { message: "timeout".into() });
-    run.looked("a");
-    run.wait(60);
-    assert_eq!(run.steps(), ["0s a syncing 1 at r1", "0s a unanswered: timeout", "5s a resent"]);
-}
-
-#[test]
-fn a_look_that_got_lost_is_made_up_for_by_the_next() {
-    let mut run = Run::deploy(&Builder::new().app("a", &[]).plan());
-    run.answer_sync("a", SyncAnswer::Unanswered { message: "timeout".into() });
-    run.wait(30);
-    run.looked("a");
-    assert_eq!(
-        run.log()[3..],
-        [
-            "0s a syncing 1 at r1",
-            "0s a unanswered: timeout",
-            "30s a looked at",
-            "30s a look returned",
-            "30s a resent",
-        ]
-    );
-}
-
-#[test]
-fn a_request_without_answer_that_turns_up_is_not_sent_again() {
-    let mut run = Run::deploy(&Builder::new().app("a", &[]).plan());
-    run.answer_sync("a", SyncAnswer::Unanswered { message: "timeout".into() });
-    let operation = Operation { id: Some(run.operation("a")), by: "tiphys".into() };
-    run.show("a", |seen| seen.operation = Some(operation));
-    run.looked("a");
-    run.wait(20);
-    assert_eq!(run.steps(), ["0s a syncing 1 at r1", "0s a unanswered: timeout"]);
-}
-
-#[test]
-fn a_request_that_never_gets_through_is_an_error_and_not_a_timeout() {
-    let mut run = Run::deploy(&Builder::new().app("a", &[]).timeouts(100, 300).plan());
-    run.answer_sync("a", SyncAnswer::Unanswered { message: "no route to host".into() });
-    run.steps();
-    run.wait(100);
-    assert_eq!(
-        run.steps(),
-        ["100s a errored: no request got through: no route to host", "100s finished: failed"]
     );
 }
 
@@ -261,6 +206,20 @@ fn an_operation_that_was_replaced_is_repeated() {
             "0s a syncing 1 at r1",
             "0s a retrying at 10s: an operation of alice replaced ours",
             "10s a syncing 2 at r1",
+        ]
+    );
+}
+
+#[test]
+fn an_operation_of_which_nothing_is_left_is_repeated() {
+    let mut run = Run::deploy(&Builder::new().app("a", &[]).retry(1, 10, 2, 30).plan());
+    run.accept("a");
+    run.show("a", |seen| seen.operation = None);
+    assert_eq!(
+        run.steps(),
+        [
+            "0s a syncing 1 at r1",
+            "0s a retrying at 10s: an operation of somebody else replaced ours",
         ]
     );
 }

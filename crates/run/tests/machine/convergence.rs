@@ -150,6 +150,34 @@ fn degraded_for_a_while_is_not() {
 }
 
 #[test]
+fn other_trouble_begins_to_count_anew() {
+    let mut run = converging().answering_refreshes();
+    run.assess("a", Health::Degraded);
+    run.wait(50);
+    run.show("a", comparison_error);
+    run.wait(50);
+    assert_eq!(
+        run.steps(),
+        [
+            "10s a suspected: it is Degraded",
+            "60s a suspected: it cannot be compared with its source: no such path",
+        ]
+    );
+}
+
+#[test]
+fn an_app_that_only_takes_its_time_is_not_refreshed() {
+    let mut run = converging();
+    run.assess("a", Health::Progressing);
+    run.refreshed("a");
+    run.log();
+    run.wait(120);
+    let refreshes: Vec<String> =
+        run.log().into_iter().filter(|line| line.contains("refresh")).collect();
+    assert_eq!(refreshes, Vec::<String>::new());
+}
+
+#[test]
 fn an_error_of_comparing_fails_after_a_minute_and_two_refreshes() {
     let mut run = converging().answering_refreshes();
     run.show("a", comparison_error);
@@ -192,24 +220,39 @@ fn an_error_of_comparing_does_not_fail_without_two_refreshes() {
 }
 
 #[test]
-fn out_of_sync_after_a_refresh_is_a_failure_at_once() {
-    let mut run = converging();
-    let drifted = || Drifted { resource: "Deployment/web".into(), fields: Vec::new() };
-    run.assess("a", Health::Healthy);
-    assert_eq!(run.steps(), ["10s a done: applied", "10s finished: succeeded"]);
-
+fn out_of_sync_is_a_failure_when_two_more_refreshes_find_it_so() {
     let mut run = converging();
     run.show("a", |seen| {
         seen.sync = SyncStatus::OutOfSync;
-        seen.drifted = vec![drifted()];
+        seen.drifted = vec![Drifted { resource: "Deployment/web".into(), fields: Vec::new() }];
         // Assessed in the second in which it ended: only a refresh can tell.
         seen.reconciled_at = seen.last.as_ref().and_then(|last| last.finished_at);
     });
     run.wait(20);
     assert_eq!(run.steps(), Vec::<String>::new());
+    // The cluster that it was compared with may be an older one.
+    run.refreshed("a");
+    assert_eq!(run.steps(), ["30s a suspected: still OutOfSync after the sync: Deployment/web"]);
+    run.wait(5);
+    run.refreshed("a");
+    run.wait(5);
+    assert_eq!(run.steps(), Vec::<String>::new());
     run.refreshed("a");
     assert_eq!(
         run.steps(),
-        ["30s a failed: still OutOfSync after the sync: Deployment/web", "30s finished: failed"]
+        ["40s a failed: still OutOfSync after the sync: Deployment/web", "40s finished: failed"]
     );
+}
+
+#[test]
+fn what_was_out_of_sync_for_a_moment_is_done() {
+    let mut run = converging();
+    run.show("a", |seen| {
+        seen.sync = SyncStatus::OutOfSync;
+        seen.drifted = vec![Drifted { resource: "Deployment/web".into(), fields: Vec::new() }];
+    });
+    run.refreshed("a");
+    run.wait(5);
+    run.assess("a", Health::Healthy);
+    assert_eq!(run.steps(), ["15s a done: applied", "15s finished: succeeded"]);
 }

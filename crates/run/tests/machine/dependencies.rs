@@ -1,10 +1,10 @@
 //! The start condition: every dependency is Done, and Healthy in its newest look.
 
 use tiphys_model::Health;
-use tiphys_run::{Action, Operation};
+use tiphys_run::Action;
 
 use crate::platform::Builder;
-use crate::run::{Run, current, fresh};
+use crate::run::{Run, current};
 
 #[test]
 fn a_dependant_starts_when_all_it_needs_is_done() {
@@ -18,6 +18,17 @@ fn a_dependant_starts_when_all_it_needs_is_done() {
     assert_eq!(run.steps(), ["0s b done: applied", "0s c syncing 1 at r1"]);
     run.complete("c");
     assert_eq!(run.steps(), ["0s c converging", "0s c done: applied", "0s finished: succeeded"]);
+}
+
+#[test]
+fn news_of_an_app_that_waits_do_not_start_it() {
+    let builder = Builder::new().app("a", &[]).app("b", &["a"]);
+    let mut run = Run::deploy(&builder.plan());
+    run.steps();
+    run.show("b", |seen| *seen = current());
+    run.show_gone("b");
+    run.show_again("b");
+    assert_eq!(run.steps(), Vec::<String>::new());
 }
 
 /// `c` needs `a` and `b`; `a` is Done and has turned unhealthy, `b` is in progress.
@@ -39,6 +50,7 @@ fn with_an_ailing_dependency() -> Run {
 fn a_dependency_that_turned_unhealthy_is_waited_for() {
     let mut run = with_an_ailing_dependency();
     run.wait(119);
+    run.show("a", |_| {});
     assert_eq!(run.steps(), Vec::<String>::new());
     run.assess("a", Health::Healthy);
     assert_eq!(run.steps(), ["129s a recovered", "129s c syncing 1 at r1"]);
@@ -137,42 +149,4 @@ fn nothing_is_decided_from_a_look_that_is_older_than_the_run() {
     let mut run = Run::listed(&plan, Action::Deploy, |_| Some(current()));
     run.wait(4);
     assert_eq!(run.log(), ["0s begun", "0s a refresh asked"]);
-}
-
-#[test]
-fn an_operation_of_the_same_plan_is_taken_over_and_not_repeated() {
-    let plan = Builder::new().app("a", &[]).plan();
-    let sent_before = {
-        let run = Run::deploy(&plan);
-        run.operation("a")
-    };
-    let operation = Operation { id: Some(sent_before), by: "tiphys".into() };
-    let mut run = Run::listed(&plan, Action::Deploy, |_| {
-        let mut seen = fresh();
-        seen.operation = Some(operation.clone());
-        Some(seen)
-    });
-    run.effects();
-    run.refreshed("a");
-    assert_eq!(run.steps(), ["0s a syncing 1 at r1 adopted"]);
-    assert_eq!(run.effects(), []);
-}
-
-#[test]
-fn a_foreign_operation_is_awaited_before_the_first_attempt() {
-    let plan = Builder::new().app("a", &[]).plan();
-    let mut run = Run::listed(&plan, Action::Deploy, |_| {
-        let mut seen = fresh();
-        seen.operation = Some(Operation { id: None, by: "alice".into() });
-        Some(seen)
-    })
-    .answering_refreshes();
-    run.refreshed("a");
-    assert_eq!(run.steps(), ["0s a held up by alice"]);
-    run.wait(299);
-    run.steps();
-    let mut ended = run;
-    ended.show("a", |seen| seen.operation = None);
-    ended.wait(5);
-    assert_eq!(ended.steps(), ["299s a freed", "300s a syncing 1 at r1"]);
 }

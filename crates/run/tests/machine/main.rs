@@ -8,13 +8,22 @@
 )]
 
 mod attempts;
+mod beginnings;
+mod causes;
 mod convergence;
 mod dependencies;
+mod evidence;
 mod interrupts;
 mod limits;
+mod log;
 mod messages;
 mod platform;
+mod refusals;
 mod requests;
 mod run;
 mod scope;
 mod teardown;
+mod timers;
+mod unanswered;
+mod view;
+mod words;

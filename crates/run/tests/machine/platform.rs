@@ -78,6 +78,11 @@ impl Builder {
         self
     }
 
+    pub(crate) fn in_stack(mut self, stack: &str) -> Self {
+        self.last().stack = StackName::parse(stack).unwrap();
+        self
+    }
+
     pub(crate) fn in_group(mut self) -> Self {
         self.last().group = Some(0);
         self

@@ -4,7 +4,7 @@ use tiphys_model::{AppIx, Health};
 use tiphys_run::{Answer, Effect, Input, SyncAnswer};
 
 use crate::platform::Builder;
-use crate::run::Run;
+use crate::run::{Kind, Run};
 
 /// What has been asked for and not been answered, as an engine would count it.
 struct InFlight(Vec<Effect>);
@@ -100,6 +100,17 @@ fn a_timed_out_sync_leaves_only_its_termination_outstanding() {
 }
 
 #[test]
+fn a_removal_is_outstanding_until_the_app_is_gone() {
+    let plan = Builder::new().app("a", &[]).plan();
+    let mut run = Run::listed(&plan, tiphys_run::Action::Teardown, |_| Some(crate::run::current()));
+    let app = run.app("a");
+    run.answer("a", Answer::DeleteAccepted);
+    assert_eq!(run.machine().outstanding(), [Effect::Delete { app }]);
+    run.show_gone("a");
+    assert_eq!(run.machine().outstanding(), []);
+}
+
+#[test]
 fn answers_that_come_twice_are_ignored() {
     let mut run = Run::deploy(&Builder::new().handed_off().app("a", &[]).plan());
     run.log();
@@ -125,6 +136,19 @@ fn answers_that_come_twice_are_ignored() {
 }
 
 #[test]
+fn an_errand_that_nobody_is_on_cannot_be_done() {
+    let mut run = Run::deploy(&Builder::new().handed_off().app("a", &[]).app("b", &[]).plan());
+    run.complete("a");
+    run.answer("a", Answer::HandedOff);
+    run.log();
+    for app in ["a", "b"] {
+        run.answer(app, Answer::HandedOff);
+        run.answer(app, Answer::Terminated);
+    }
+    assert_eq!(run.log(), Vec::<String>::new());
+}
+
+#[test]
 fn the_answer_to_an_earlier_request_says_nothing_about_a_later_one() {
     let mut run = Run::deploy(&Builder::new().app("a", &[]).plan());
     let unanswered = SyncAnswer::Unanswered { message: "timeout".into() };
@@ -141,13 +165,53 @@ fn the_answer_to_an_earlier_request_says_nothing_about_a_later_one() {
 }
 
 #[test]
+fn a_look_that_was_asked_for_before_says_nothing_about_a_request() {
+    let mut run = Run::deploy(&Builder::new().app("a", &[]).plan());
+    run.wait(30);
+    let before = run.number("a", Kind::Read);
+    run.answer_sync("a", SyncAnswer::Unanswered { message: "timeout".into() });
+    run.log();
+    run.answer("a", Answer::Looked { number: before });
+    assert_eq!(run.log(), Vec::<String>::new());
+    run.looked("a");
+    run.looked("a");
+    assert_eq!(run.log(), ["30s a look returned"]);
+}
+
+#[test]
+fn the_failure_of_a_refresh_that_has_been_answered_is_ignored() {
+    let builder = Builder::new().app("a", &[]).app("b", &["a"]);
+    let mut run = Run::deploy(&builder.plan());
+    run.log();
+    let number = run.number("b", Kind::Refresh);
+    run.answer("b", Answer::RefreshFailed { number });
+    assert_eq!(run.log(), Vec::<String>::new(), "what is known of `b` stays good enough");
+}
+
+#[test]
+fn the_refusal_of_a_removal_that_took_place_is_ignored() {
+    let plan = Builder::new().app("a", &[]).app("b", &["a"]).plan();
+    let mut run = Run::listed(&plan, tiphys_run::Action::Teardown, |_| Some(crate::run::current()));
+    run.show_gone("b");
+    run.log();
+    run.answer("b", Answer::DeleteRefused { message: "not found".into() });
+    run.answer("b", Answer::DeleteUnanswered);
+    assert_eq!(run.log(), Vec::<String>::new());
+}
+
+#[test]
 fn older_news_do_not_replace_newer_ones() {
     let mut run = Run::deploy(&Builder::new().app("a", &[]).plan());
     run.complete("a");
     run.log();
     let app = run.app("a");
-    run.tell(Input::Observed { app, version: 1, seen: None });
+    let newest = run.seen("a").unwrap().version;
+    run.tell(Input::Observed { app, version: newest - 1, seen: None });
+    run.tell(Input::Observed { app, version: newest, seen: None });
     assert_eq!(run.log(), Vec::<String>::new());
+    assert_eq!(run.seen("a").map(|seen| seen.version), Some(newest));
+    run.tell(Input::Observed { app, version: newest + 1, seen: None });
+    assert_eq!(run.seen("a"), None);
 }
 
 #[test]

@@ -146,14 +146,28 @@ impl Run {
         self.tell(Input::Interrupted(signal));
     }
 
-    /// Lets time pass, and wakes the driver whenever it wants to be woken.
+    /// Lets time pass, and wakes the driver whenever it wants to be woken. That must never be in
+    /// vain: an engine would be woken for the same reason again, without end.
     pub(crate) fn wait(&mut self, seconds: u64) {
         let until = self.now + Duration::from_secs(seconds);
-        while let Some(wake) = self.driver.machine().wake_at().filter(|wake| *wake <= until) {
+        while let Some(wake) = self.wake_at().filter(|wake| *wake <= until) {
             self.now = self.now.max(wake);
+            let happened = self.log.len();
             self.tell(Input::Tick);
+            let again = self.wake_at().is_some_and(|wake| wake <= self.now);
+            assert!(!again || self.log.len() > happened, "woken in vain at {wake:?}");
         }
         self.now = until;
+    }
+
+    /// When the driver wants to be woken, whatever happens until then.
+    pub(crate) fn wake_at(&self) -> Option<Time> {
+        self.driver.machine().wake_at()
+    }
+
+    /// What the driver goes by.
+    pub(crate) fn seen(&self, app: &str) -> Option<&Observation> {
+        self.driver.seen(self.app(app))
     }
 
     /// Shows a new look at an app.
@@ -274,6 +288,11 @@ impl Run {
     pub(crate) fn log(&mut self) -> Vec<String> {
         let plan = self.driver.machine().plan().clone();
         self.log.drain(..).map(|(at, event)| words(&plan, at, &event)).collect()
+    }
+
+    /// The same as the events themselves.
+    pub(crate) fn events(&mut self) -> Vec<(Time, Event)> {
+        std::mem::take(&mut self.log)
     }
 
     /// The same without what goes on behind the steps: refreshes, looks, acceptances.

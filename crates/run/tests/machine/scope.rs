@@ -1,6 +1,8 @@
 //! Runs over a part of the platform, and what goes back to Argo CD.
 
-use tiphys_model::{AppName, Health, Scope};
+use std::sync::Arc;
+
+use tiphys_model::{AppName, Health, Plan, Scope, StackName};
 use tiphys_run::{Action, Answer, Effect, Observation};
 
 use crate::platform::Builder;
@@ -17,12 +19,26 @@ fn deploy_b(a: impl Fn() -> Option<Observation>) -> Run {
 fn what_lies_outside_the_scope_must_be_healthy_and_is_never_synced() {
     let mut run = deploy_b(|| Some(current()));
     run.refreshed("b");
+    run.show("a", |_| {});
     assert_eq!(run.steps(), ["0s b waits"], "`a` has not been verified");
     run.refreshed("a");
     assert_eq!(run.steps(), ["0s a done: already current", "0s b syncing 1 at r1"]);
     let a = run.app("a");
     let synced = |effect: &Effect| matches!(effect, Effect::Sync { app, .. } if *app == a);
     assert!(!run.effects().iter().any(synced));
+}
+
+#[test]
+fn nothing_starts_before_all_outside_the_scope_is_verified() {
+    let scope = Scope::Stack(StackName::parse("stack").unwrap());
+    let builder = Builder::new().app("a", &[]).in_stack("other").app("b", &["a"]).app("c", &[]);
+    let mut run = Run::listed(&builder.plan_of(&scope), Action::Deploy, |name| {
+        Some(if name == "a" { current() } else { fresh() })
+    });
+    run.refreshed("c");
+    assert_eq!(run.steps(), ["0s b waits"], "not even what does not need it");
+    run.refreshed("a");
+    assert_eq!(run.steps(), ["0s a done: already current", "0s c syncing 1 at r1"]);
 }
 
 #[test]
@@ -72,12 +88,33 @@ fn an_app_is_handed_off_when_it_is_done_and_the_run_waits_for_that() {
     run.steps();
     let app = run.app("a");
     assert_eq!(run.effects(), [Effect::HandOff { app }]);
-    run.wait(30);
+    run.wait(29);
+    run.show("a", |_| {});
+    assert_eq!(run.effects(), [], "there is still time to answer");
+    run.wait(1);
     assert_eq!(run.effects(), [Effect::HandOff { app }], "asked once more");
     run.answer("a", Answer::HandedOff);
     assert_eq!(
         run.steps(),
         ["30s a hand-off asked", "30s a handed off", "30s finished: succeeded"]
+    );
+}
+
+#[test]
+fn what_lies_outside_the_scope_is_not_handed_off() {
+    let scope = Scope::App(AppName::parse("b").unwrap());
+    let plan = Builder::new().handed_off().app("a", &[]).app("b", &["a"]).plan_of(&scope);
+    let mut run = Run::listed(&plan, Action::Deploy, |_| Some(current()));
+    run.refreshed("a");
+    run.refreshed("b");
+    assert_eq!(
+        run.steps(),
+        [
+            "0s b waits",
+            "0s a done: already current",
+            "0s b done: already current",
+            "0s b hand-off asked"
+        ]
     );
 }
 
@@ -88,5 +125,56 @@ fn an_app_that_failed_is_not_handed_off() {
     assert_eq!(
         run.steps(),
         ["0s a syncing 1 at r1", "0s a failed: the sync failed: denied", "0s finished: failed"]
+    );
+}
+
+/// `a` and `c` are in the scope; `b`, which lies between them, is not.
+fn around_b() -> Arc<Plan> {
+    let scope = Scope::Stack(StackName::parse("stack").unwrap());
+    let builder = Builder::new().app("a", &[]).app("b", &["a"]).in_stack("other").app("c", &["b"]);
+    builder.plan_of(&scope)
+}
+
+#[test]
+fn a_teardown_is_refused_if_something_outside_the_scope_needs_what_goes() {
+    let mut run = Run::listed(&around_b(), Action::Teardown, |_| Some(current()));
+    assert_eq!(run.effects(), []);
+    assert_eq!(
+        run.steps(),
+        [
+            "0s a waits",
+            "0s b waits",
+            "0s b failed: it lies outside the scope and depends on what is to be removed",
+            "0s a skipped: b outside the scope",
+            "0s c skipped: b outside the scope",
+            "0s finished: failed",
+        ]
+    );
+}
+
+#[test]
+fn a_teardown_is_not_held_up_by_what_is_gone_outside_the_scope() {
+    let mut run = Run::listed(&around_b(), Action::Teardown, |name| (name != "b").then(current));
+    run.show_gone("c");
+    run.show_gone("a");
+    assert_eq!(run.steps().last().map(String::as_str), Some("0s finished: succeeded"));
+}
+
+#[test]
+fn a_teardown_leaves_what_it_needs_outside_the_scope_as_it_is() {
+    let scope = Scope::App(AppName::parse("b").unwrap());
+    let plan = Builder::new().handed_off().app("a", &[]).app("b", &["a"]).plan_of(&scope);
+    let mut run = Run::listed(&plan, Action::Teardown, |_| Some(current()));
+    assert_eq!(run.effects(), [Effect::Delete { app: run.app("b") }]);
+    run.show_gone("b");
+    assert_eq!(
+        run.steps(),
+        [
+            "0s a waits",
+            "0s a done: already current",
+            "0s b removing",
+            "0s b removed",
+            "0s finished: succeeded",
+        ]
     );
 }

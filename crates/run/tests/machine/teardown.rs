@@ -133,3 +133,26 @@ fn what_comes_back_holds_up_what_waits() {
     run.show_gone("c");
     assert_eq!(run.steps(), ["0s c recovered", "0s a removing"]);
 }
+
+#[test]
+fn what_stays_after_it_came_back_keeps_what_waits() {
+    let builder = Builder::new()
+        .app("a", &[])
+        .app("b", &["a"])
+        .timeouts(300, 1000)
+        .app("c", &["a"])
+        .timeouts(300, 120);
+    let mut run = Run::listed(&builder.plan(), Action::Teardown, |_| Some(current()));
+    delete_in_progress(&mut run, "b");
+    run.show_gone("c");
+    run.show_again("c");
+    run.steps();
+    run.wait(119);
+    run.show("c", |_| {});
+    assert_eq!(run.steps(), Vec::<String>::new());
+    run.wait(1);
+    assert_eq!(run.steps(), ["120s a skipped: c stayed unhealthy"]);
+    run.wait(300);
+    run.show_gone("b");
+    assert_eq!(run.steps(), ["420s b removed", "420s finished: failed"]);
+}

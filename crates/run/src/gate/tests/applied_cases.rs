@@ -153,9 +153,9 @@ fn only_the_revisions_of_the_run_count() {
 fn healthy_is_not_enough_while_something_is_out_of_sync() {
     let well = Look::well;
     let out_of_sync = || not_yet(Missing::OutOfSync);
-    let failed = |resources: &[&str]| {
+    let suspect = |resources: &[&str]| {
         let drifted = resources.iter().map(|resource| drifted(resource)).collect();
-        Applied::Failed(Cause::OutOfSync { drifted })
+        Applied::Suspect(Suspicion::OutOfSync { drifted }, Missing::OutOfSync)
     };
     let mixed = || well().out_of_sync(&["Secret/ca", "Deployment/web"]).tolerating(&["Secret/ca"]);
     check([
@@ -167,7 +167,7 @@ fn healthy_is_not_enough_while_something_is_out_of_sync() {
         (
             "a resource is missing, after a refresh",
             well().out_of_sync(&["Deployment/web"]).refreshed(),
-            failed(&["Deployment/web"]),
+            suspect(&["Deployment/web"]),
         ),
         (
             "tolerated drift",
@@ -183,7 +183,7 @@ fn healthy_is_not_enough_while_something_is_out_of_sync() {
         (
             "tolerated and other drift, after a refresh",
             mixed().refreshed(),
-            failed(&["Deployment/web"]),
+            suspect(&["Deployment/web"]),
         ),
         (
             "OutOfSync without saying what",
