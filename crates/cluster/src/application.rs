@@ -141,6 +141,7 @@ pub struct HealthStatus {
 }
 
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ResourceStatus {
     #[serde(default)]
     pub group: String,
@@ -154,6 +155,8 @@ pub struct ResourceStatus {
     pub name: String,
     #[serde(default)]
     pub status: String,
+    #[serde(default)]
+    pub sync_wave: i64,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]

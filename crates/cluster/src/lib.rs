@@ -5,9 +5,24 @@
 
 pub mod application;
 pub mod argocd;
+pub mod configure;
 mod connect;
+pub mod credentials;
+mod deploy;
+mod engine;
 mod error;
+mod generators;
+mod hold;
+mod lease;
+pub mod names;
+mod signals;
+mod watch;
 
 pub use application::Application;
 pub use connect::Access;
+pub use deploy::{Deploy, News};
+pub use engine::Engine;
 pub use error::{ClusterError, Kind};
+pub use hold::Hold;
+pub use lease::{Fence, Lease};
+pub use signals::Signals;

@@ -1,9 +1,13 @@
 //! The command line. Doc comments are the help texts.
 
+mod configure;
+
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
+
+pub(crate) use configure::{ConfigureArgs, ObjectsFormat};
 
 /// Deploys a platform of interdependent Argo CD Applications in dependency order, each step
 /// gated on real, current health.
@@ -24,6 +28,15 @@ pub(crate) enum Action {
     ///
     /// Needs no cluster and changes nothing. The same seed gives the same run, byte for byte.
     Rehearse(RehearseArgs),
+    /// Deploy the platform: everything in dependency order, each step gated on health
+    ///
+    /// Run it again to resume: what is done is found done, what is under way is taken over.
+    Deploy(DeployArgs),
+    /// Set up an existing Argo CD for the platform: projects, root app, rights, tokens
+    ///
+    /// Run it again at any time: what is as it should be is not touched, and a token that was
+    /// revoked is replaced. Fields that somebody else manages are never taken.
+    Configure(ConfigureArgs),
     /// Print the JSON Schema of platform files
     Schema,
     /// Print a completion script for a shell
@@ -57,6 +70,43 @@ pub(crate) struct PlatformArgs {
     /// What to look at: `platform`, `stack:NAME` or `app:NAME`
     #[arg(long, value_name = "SCOPE", default_value = "platform")]
     pub(crate) scope: String,
+}
+
+impl PlatformArgs {
+    /// As it stands behind a command that is to be given again.
+    pub(crate) fn repeat(&self) -> String {
+        let file = self.file.iter().map(|file| format!(" -f {}", file.display()));
+        let scope = (self.scope != "platform").then(|| format!(" --scope {}", self.scope));
+        file.chain(scope).collect()
+    }
+}
+
+/// Which cluster.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct ClusterArgs {
+    /// The kubeconfig file [default: KUBECONFIG, then ~/.kube/config, then the pod's own account]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// The context in the kubeconfig [default: its current one]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DeployArgs {
+    #[command(flatten)]
+    pub(crate) platform: PlatformArgs,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+    /// Refuse unless the plan has this digest, or one that begins so
+    #[arg(long, value_name = "DIGEST")]
+    pub(crate) plan: Option<String>,
+    /// Write the events to a file as well, one line of JSON each
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) events: Option<PathBuf>,
+    /// How to print the run
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: RunFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -3,6 +3,7 @@
 
 use std::io;
 
+use tiphys_cluster::ClusterError;
 use tiphys_model::scope::ScopeError;
 use tiphys_model::{AppName, Exit, Platform};
 use tiphys_report::{Notice, render_diagnostics, render_notice};
@@ -24,6 +25,10 @@ pub(crate) enum Failure {
     App { given: AppName, nearest: Option<String> },
     /// The data could not be written.
     Output(io::Error),
+    /// The cluster, or something in it.
+    Cluster(ClusterError),
+    /// `--plan` asks for another plan.
+    Plan { wanted: String, found: String },
     /// The program contradicts itself.
     Bug(String),
 }
@@ -34,7 +39,9 @@ impl Failure {
             Failure::Input(_) | Failure::Platform(..) | Failure::Environment { .. } => {
                 Exit::Configuration
             }
+            Failure::Plan { .. } => Exit::Configuration,
             Failure::Scope { .. } | Failure::App { .. } => Exit::NotFound,
+            Failure::Cluster(error) => error.exit(),
             Failure::Output(_) | Failure::Bug(_) => Exit::Failed,
         }
     }
@@ -91,6 +98,18 @@ impl Failure {
                     Some(name) => format!("did you mean `{name}`?"),
                     None => "`tiphys plan` lists the apps".to_owned(),
                 }),
+            }),
+            Failure::Cluster(error) => render_notice(&Notice {
+                what: error.what.clone(),
+                place: None,
+                why: Some(error.why.clone()),
+                next: error.next.clone(),
+            }),
+            Failure::Plan { wanted, found } => render_notice(&Notice {
+                what: format!("this is not the plan `{wanted}`"),
+                place: None,
+                why: Some(format!("its digest is {found}")),
+                next: Some("`tiphys plan` shows what it is now".to_owned()),
             }),
             Failure::Bug(what) => render_notice(&Notice {
                 what: "the run contradicts itself, so it was stopped".to_owned(),

@@ -89,6 +89,11 @@ impl InputError {
     }
 }
 
+/// Reads the platform that `-f` names, or `./platform.yaml`: for what touches a cluster.
+pub(crate) fn own_platform(file: Option<&Path>) -> Result<Platform, Failure> {
+    platform(Some(file.unwrap_or(Path::new(DEFAULT))))
+}
+
 /// Reads the platform that `-f` names, or the default one.
 pub(crate) fn platform(file: Option<&Path>) -> Result<Platform, Failure> {
     let sources = match file {

@@ -5,6 +5,8 @@ mod commands;
 mod failure;
 mod input;
 mod output;
+mod runtime;
+mod stage;
 
 use std::process::ExitCode;
 
@@ -32,8 +34,10 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<Exit, Failure> {
     match args.action {
+        Action::Deploy(args) => return commands::deploy::run(&args),
         Action::Rehearse(args) => return commands::rehearse::run(args),
         Action::Plan(args) => commands::plan::run(&args),
+        Action::Configure(args) => commands::configure::run(&args),
         Action::Schema => commands::schema::run(),
         Action::Completion(args) => commands::completion::run(&args),
         Action::Version => commands::version::run(),

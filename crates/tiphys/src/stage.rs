@@ -1,13 +1,16 @@
 //! Where a run is shown: a terminal, lines, or JSON.
 
+use std::io::IsTerminal;
+
 use tiphys_model::Plan;
 use tiphys_report::{Size, Summary, event_line, frame};
 use tiphys_run::{EventKind, EventLine, RunView, Time};
 
+use crate::args::RunFormat;
 use crate::failure::Failure;
 use crate::output;
 
-pub(super) enum Stage {
+pub(crate) enum Stage {
     /// One line for each transition, then the summary.
     Lines,
     /// One line of JSON for each event, and nothing else on stdout.
@@ -21,11 +24,17 @@ pub(super) enum Stage {
 }
 
 impl Stage {
-    pub(super) fn screen() -> Self {
-        Stage::Screen { size: output::terminal_size(), drawn: 0 }
+    pub(crate) fn new(format: RunFormat) -> Self {
+        match format {
+            RunFormat::Jsonl => Stage::Jsonl,
+            RunFormat::Text if std::io::stdout().is_terminal() => {
+                Stage::Screen { size: output::terminal_size(), drawn: 0 }
+            }
+            RunFormat::Text => Stage::Lines,
+        }
     }
 
-    pub(super) fn show(&mut self, line: &EventLine) -> Result<(), Failure> {
+    pub(crate) fn show(&mut self, line: &EventLine) -> Result<(), Failure> {
         match self {
             Stage::Lines => match event_line(line) {
                 Some(text) => output::text(|out| writeln!(out, "{text}")),
@@ -46,7 +55,7 @@ impl Stage {
     }
 
     /// Something that is no event of a run; JSON has no place for it.
-    pub(super) fn say(&mut self, text: &str) -> Result<(), Failure> {
+    pub(crate) fn say(&mut self, text: &str) -> Result<(), Failure> {
         let erase = match self {
             Stage::Jsonl => return Ok(()),
             Stage::Lines => String::new(),
@@ -56,7 +65,7 @@ impl Stage {
     }
 
     /// Draws the moment; only a screen has one.
-    pub(super) fn draw(&mut self, plan: &Plan, view: &RunView, now: Time) -> Result<(), Failure> {
+    pub(crate) fn draw(&mut self, plan: &Plan, view: &RunView, now: Time) -> Result<(), Failure> {
         let Stage::Screen { size, drawn } = self else { return Ok(()) };
         let lines = frame(plan, view, now, *size);
         let erase = erase(std::mem::replace(drawn, lines.len()));
@@ -64,7 +73,7 @@ impl Stage {
     }
 
     /// The summary: below the lines, or, beside JSON, where people look.
-    pub(super) fn close(&mut self, view: &RunView, resume: &str) -> Result<(), Failure> {
+    pub(crate) fn close(&mut self, view: &RunView, resume: &str) -> Result<(), Failure> {
         let summary = Summary::new(view, resume);
         match self {
             Stage::Lines => output::text(|out| write!(out, "\n{summary}")),

@@ -20,7 +20,10 @@ const MAX_ALIASES: usize = 100;
 /// Parses a file. The first problem ends it: behind a syntax error everything is guesswork.
 pub(crate) fn compose(file: SourceIx, source: &Source) -> Result<Tree<'_>, Diagnostic> {
     let text = source.text();
-    let options = options! { block_nesting_limit: SCANNED, flow_nesting_limit: SCANNED };
+    // Comments are off unless another crate in the same build switches the parser's feature on.
+    let options = options! {
+        block_nesting_limit: SCANNED, flow_nesting_limit: SCANNED, emit_comments: false
+    };
     let mut composer = Composer {
         tree: Tree { file, text, nodes: Vec::new(), unescaped: Vec::new(), roots: Vec::new() },
         open: Vec::new(),

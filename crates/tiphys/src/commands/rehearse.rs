@@ -2,7 +2,6 @@
 
 mod player;
 mod soak;
-mod stage;
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -11,12 +10,12 @@ use tiphys_model::{Exit, Platform};
 use tiphys_run::Action;
 use tiphys_sim::{FaultTarget, Simulation};
 
-use crate::args::{RehearseArgs, RunFormat, Speed};
+use crate::args::{RehearseArgs, Speed};
 use crate::commands::plan::plan;
 use crate::failure::Failure;
 use crate::input;
+use crate::stage::Stage;
 use player::Player;
-use stage::Stage;
 
 pub(crate) fn run(args: RehearseArgs) -> Result<Exit, Failure> {
     if let Some(seeds) = args.seeds {
@@ -26,14 +25,10 @@ pub(crate) fn run(args: RehearseArgs) -> Result<Exit, Failure> {
     let plan = Arc::new(plan(&platform, &args.platform.scope)?);
     check_faults(&platform, &args)?;
     let terminal = std::io::stdout().is_terminal();
-    let stage = match args.output {
-        RunFormat::Jsonl => Stage::Jsonl,
-        RunFormat::Text if terminal => Stage::screen(),
-        RunFormat::Text => Stage::Lines,
-    };
+    let stage = Stage::new(args.output);
     let default = if terminal { Player::DEFAULT_SPEED } else { Speed::Max };
     let speed = args.speed.unwrap_or(default);
-    let resume = resume_arguments(&args);
+    let resume = args.platform.repeat();
     let simulation = Simulation::new(plan, args.seed, args.fault);
     let mut player = Player::new(simulation, args.seed, speed, stage, resume);
     let mut exit = player.play(Action::Deploy)?;
@@ -53,16 +48,4 @@ fn check_faults(platform: &Platform, args: &RehearseArgs) -> Result<(), Failure>
         }
     }
     Ok(())
-}
-
-/// What stands behind `tiphys deploy` or `tiphys teardown` to go on if this were a cluster.
-fn resume_arguments(args: &RehearseArgs) -> String {
-    let mut command = String::new();
-    if let Some(file) = &args.platform.file {
-        command += &format!(" -f {}", file.display());
-    }
-    if args.platform.scope != "platform" {
-        command += &format!(" --scope {}", args.platform.scope);
-    }
-    command
 }

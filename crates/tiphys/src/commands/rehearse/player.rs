@@ -10,9 +10,9 @@ use tiphys_model::Exit;
 use tiphys_run::{Action, EventLine, Recorder, RunView, Time};
 use tiphys_sim::{Simulation, Stop};
 
-use super::stage::Stage;
 use crate::args::Speed;
 use crate::failure::Failure;
+use crate::stage::Stage;
 
 /// How often the screen is drawn.
 const FRAME: Duration = Duration::from_millis(50);

@@ -1,0 +1,165 @@
+//! A deployment from beginning to end: Lease, hold, generators, run, and giving back.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use kube::{Api, Client};
+use tiphys_model::operation::PlanTag;
+use tiphys_model::{Plan, Platform, Role};
+use tiphys_run::{Action, Event, Revisions, Time, Verdict};
+
+use crate::application::Application;
+use crate::argocd::{ArgoCd, CallError, Endpoint};
+use crate::credentials;
+use crate::engine::Engine;
+use crate::error::{ClusterError, Kind};
+use crate::generators::Generators;
+use crate::hold::Hold;
+use crate::lease::{Lease, NotRenewed, RENEWAL};
+use crate::names;
+use crate::signals::Signals;
+
+/// What is to be deployed.
+pub struct Deploy {
+    pub client: Client,
+    pub platform: Arc<Platform>,
+    pub plan: Arc<Plan>,
+    /// Who this is, for who finds the Lease taken.
+    pub identity: String,
+}
+
+/// What a deployment tells while it goes on.
+#[derive(Debug)]
+pub enum News {
+    /// What it is doing before the run begins.
+    Note(String),
+    /// The run begins.
+    Began {
+        run: String,
+        revisions: Revisions,
+    },
+    Event(Time, Event),
+}
+
+impl Deploy {
+    /// Deploys. Whatever the end, the Lease is given up if it is still ours; what is not Done
+    /// stays held.
+    pub async fn run(self, news: &dyn Fn(News)) -> Result<Verdict, ClusterError> {
+        let note = |text: String| news(News::Note(text));
+        let mut signals = Signals::listen()?;
+        let prepared = tokio::select! {
+            prepared = self.prepare(&note) => prepared?,
+            signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
+        };
+        let (argocd, mut lease) = prepared;
+        let outcome = self.hold_and_run(argocd, &mut lease, &mut signals, news).await;
+        match lease.release().await {
+            Ok(()) => outcome,
+            // The outcome says more.
+            Err(error) => outcome.and(Err(error)),
+        }
+    }
+
+    async fn prepare(&self, note: &impl Fn(String)) -> Result<(ArgoCd, Lease), ClusterError> {
+        let (token, security) = credentials::deploy(&self.client, &self.platform).await?;
+        let namespace = &self.platform.argocd.namespace;
+        let endpoint = Endpoint::new(self.client.clone(), namespace, security);
+        let argocd = ArgoCd::new(endpoint, Some(token));
+        let lease = Lease::acquire(
+            self.client.clone(),
+            namespace,
+            &names::own(&self.platform),
+            &self.identity,
+            Action::Deploy.as_str(),
+            |holder| note(format!("waiting for {holder}, which holds the platform")),
+        )
+        .await?;
+        Ok((argocd, lease))
+    }
+
+    async fn hold_and_run(
+        &self,
+        argocd: ArgoCd,
+        lease: &mut Lease,
+        signals: &mut Signals,
+        news: &dyn Fn(News),
+    ) -> Result<Verdict, ClusterError> {
+        let run = format!("{}-{}", self.plan.digest.short(), lease.epoch());
+        let namespace = &self.platform.argocd.namespace;
+        let project = &self.platform.argocd.project;
+        let hold = Arc::new(Hold::new(self.client.clone(), namespace, project, &run));
+        let revisions = tokio::select! {
+            revisions = self.bring_in(&argocd, &hold, lease.epoch(), news) => revisions?,
+            error = keep(lease) => return Err(error),
+            signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
+        };
+        news(News::Began { run, revisions });
+        let engine = Engine {
+            client: self.client.clone(),
+            argocd,
+            namespace: namespace.clone(),
+            plan: self.plan.clone(),
+            action: Action::Deploy,
+            hold,
+            held: true,
+        };
+        let events = |time, event| news(News::Event(time, event));
+        engine.run(lease, signals, &events).await
+    }
+
+    /// Holds the apps, syncs the generators, and waits for the Applications.
+    async fn bring_in(
+        &self,
+        argocd: &ArgoCd,
+        hold: &Hold,
+        epoch: u64,
+        news: &dyn Fn(News),
+    ) -> Result<Revisions, ClusterError> {
+        let note = |text: String| news(News::Note(text));
+        let deployed = self.plan.apps.iter().filter(|app| app.role == Role::Deploy);
+        let deployed: BTreeSet<String> = deployed.map(|app| app.app.name.to_string()).collect();
+        let applications: Api<Application> =
+            Api::namespaced(self.client.clone(), &self.platform.argocd.namespace);
+        let project = &self.platform.argocd.project;
+        note(format!("holding {} apps in the project `{project}`", deployed.len()));
+        let stop = async |app: &str| match argocd.terminate(app, project).await {
+            Err(error @ CallError::Unanswered { .. }) => Err(ClusterError::new(
+                Kind::Unreachable,
+                format!("the automated sync of `{app}` cannot be stopped"),
+                error.to_string(),
+            )),
+            // Refused: it has ended by itself.
+            Ok(()) | Err(CallError::Refused { .. }) => Ok(()),
+        };
+        hold.acquire(&deployed, &applications, stop).await?;
+        note("syncing the root app".to_owned());
+        let generators = Generators {
+            platform: &self.platform,
+            argocd,
+            applications: &applications,
+            tag: PlanTag::of(&self.plan.digest),
+            epoch,
+        };
+        let revisions = generators.sync().await?;
+        let all = self.plan.apps.iter().map(|app| app.app.name.to_string()).collect();
+        generators.await_children(&all).await?;
+        Ok(revisions)
+    }
+}
+
+/// Renews a Lease until that fails for good.
+async fn keep(lease: &mut Lease) -> ClusterError {
+    loop {
+        tokio::time::sleep(RENEWAL).await;
+        match lease.renew().await {
+            Err(NotRenewed::Lost { holder }) => {
+                let what = "the platform's Lease was lost before the run began";
+                return ClusterError::new(Kind::Conflict, what, format!("{holder} holds it now"));
+            }
+            Err(NotRenewed::Unanswered(error)) if lease.has_run_out() => {
+                return error;
+            }
+            Ok(()) | Err(NotRenewed::Unanswered(_)) => {}
+        }
+    }
+}

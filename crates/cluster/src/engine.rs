@@ -1,0 +1,234 @@
+//! The local engine: the driver in this process, one watch, and requests to Argo CD.
+
+mod effects;
+mod pace;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures::StreamExt;
+use kube::{Api, Client};
+use tiphys_model::{AppIx, Plan};
+use tiphys_run::{
+    Action, Answer, Driver, Event, Input, Machine, Observation, Output, Time, Verdict,
+};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::application::Application;
+use crate::argocd::ArgoCd;
+use crate::error::{ClusterError, Kind};
+use crate::hold::Hold;
+use crate::lease::{Lease, NotRenewed, RENEWAL};
+use crate::signals::Signals;
+use crate::watch::{self, News};
+use effects::Hands;
+
+/// What a run works with.
+pub struct Engine {
+    pub client: Client,
+    pub argocd: ArgoCd,
+    pub namespace: String,
+    pub plan: Arc<Plan>,
+    pub action: Action,
+    pub hold: Arc<Hold>,
+    pub held: bool,
+}
+
+/// What came back from outside.
+enum Returned {
+    /// A look, before the answer that it belongs to.
+    Seen(AppIx, Box<Application>),
+    Answer(AppIx, Answer),
+    /// Nothing more can be done.
+    Broken(ClusterError),
+}
+
+/// A run in progress.
+struct Local<'a> {
+    driver: Driver,
+    began: Instant,
+    names: BTreeMap<String, AppIx>,
+    hands: Arc<Hands>,
+    returned: UnboundedSender<Returned>,
+    /// Whom to tell what happens.
+    events: &'a dyn Fn(Time, Event),
+    /// Filled until the whole platform has been seen once.
+    first: Option<Vec<Option<Arc<Observation>>>>,
+    held: bool,
+}
+
+impl Engine {
+    /// Runs to the end. The Lease is renewed meanwhile, and still held afterwards if it was not
+    /// lost. An error means that the run could not go on; what it had asked for goes on without it.
+    pub async fn run(
+        self,
+        lease: &mut Lease,
+        signals: &mut Signals,
+        events: &dyn Fn(Time, Event),
+    ) -> Result<Verdict, ClusterError> {
+        let names: BTreeMap<String, AppIx> = self
+            .plan
+            .graph
+            .apps()
+            .map(|app| (self.plan.app(app).app.name.as_str().to_owned(), app))
+            .collect();
+        let watched: BTreeSet<String> = names.keys().cloned().collect();
+        let news = watch::applications(self.client.clone(), &self.namespace, watched);
+        let (returned, inbox) = unbounded_channel();
+        let hands = Hands {
+            applications: Api::namespaced(self.client, &self.namespace),
+            argocd: self.argocd,
+            hold: self.hold,
+            fence: lease.fence(),
+            pace: pace::Pace::new(),
+            known: std::sync::Mutex::default(),
+        };
+        let machine = Machine::new(self.plan.clone(), self.action, lease.epoch());
+        let local = Local {
+            driver: Driver::new(machine),
+            began: Instant::now(),
+            first: Some(vec![None; names.len()]),
+            names,
+            hands: Arc::new(hands),
+            returned,
+            events,
+            held: self.held,
+        };
+        local.drive(news, inbox, lease, signals).await
+    }
+}
+
+impl Local<'_> {
+    async fn drive(
+        mut self,
+        news: impl futures::Stream<Item = News>,
+        mut inbox: UnboundedReceiver<Returned>,
+        lease: &mut Lease,
+        signals: &mut Signals,
+    ) -> Result<Verdict, ClusterError> {
+        let mut news = pin!(news);
+        let mut renewal = tokio::time::interval(RENEWAL);
+        renewal.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        while self.driver.machine().verdict().is_none() {
+            let wake =
+                self.driver.machine().wake_at().map(|wake| self.began + (wake - Time::START));
+            let tick = async {
+                match wake {
+                    Some(wake) => tokio::time::sleep_until(wake.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                // What is known comes first: a decision should rest on all of it.
+                biased;
+                signal = signals.next() => self.tell(Input::Interrupted(signal))?,
+                _ = renewal.tick() => {
+                    if let Some(error) = self.renew(lease).await? {
+                        return Err(error);
+                    }
+                }
+                returned = inbox.recv() => match returned {
+                    Some(returned) => self.take(returned)?,
+                    None => unreachable!("this run keeps a sender itself"),
+                },
+                told = news.next() => match told {
+                    Some(told) => self.hear(told)?,
+                    None => return Err(ended()),
+                },
+                () = tick => self.tell(Input::Tick)?,
+            }
+        }
+        let verdict = self.driver.machine().verdict();
+        verdict.ok_or_else(ended)
+    }
+
+    /// Keeps the Lease. An error that is returned as a value is the end of the run.
+    async fn renew(&mut self, lease: &mut Lease) -> Result<Option<ClusterError>, ClusterError> {
+        match lease.renew().await {
+            Err(NotRenewed::Lost { .. }) => {
+                self.tell(Input::LeaseLost)?;
+                Ok(None)
+            }
+            // Another run may begin now, so this one has ended.
+            Err(NotRenewed::Unanswered(error)) if lease.has_run_out() => Ok(Some(error)),
+            Ok(()) | Err(NotRenewed::Unanswered(_)) => Ok(None),
+        }
+    }
+
+    fn hear(&mut self, news: News) -> Result<(), ClusterError> {
+        match news {
+            News::Seen(application) => {
+                let app = self.names.get(application.name()).copied();
+                app.map_or(Ok(()), |app| self.see(app, &application))
+            }
+            News::Gone { name, version } => {
+                let Some(app) = self.names.get(&name).copied() else { return Ok(()) };
+                match &mut self.first {
+                    Some(first) => {
+                        first[app.position()] = None;
+                        Ok(())
+                    }
+                    None => self.tell(Input::Observed { app, version, seen: None }),
+                }
+            }
+            News::Listed => match self.first.take() {
+                Some(seen) => self.tell(Input::Listed { seen, held: self.held }),
+                None => Ok(()),
+            },
+            News::Trouble(error) if error.kind == Kind::Denied => Err(error),
+            // It goes on by itself; what it misses meanwhile is looked for, and if the cluster
+            // stays away, the Lease runs out.
+            News::Trouble(_) => Ok(()),
+        }
+    }
+
+    fn take(&mut self, returned: Returned) -> Result<(), ClusterError> {
+        match returned {
+            Returned::Seen(app, application) => self.see(app, &application),
+            Returned::Answer(app, answer) => self.tell(Input::Answered { app, answer }),
+            Returned::Broken(error) => Err(error),
+        }
+    }
+
+    fn see(&mut self, app: AppIx, application: &Application) -> Result<(), ClusterError> {
+        let seen = application.observe().map_err(|error| {
+            let what = format!("the Application `{}` cannot be judged", application.name());
+            ClusterError::new(Kind::Failed, what, error.to_string())
+        })?;
+        self.hands.remember(app, application);
+        let seen = Arc::new(seen);
+        match &mut self.first {
+            Some(first) => {
+                first[app.position()] = Some(seen);
+                Ok(())
+            }
+            None => self.tell(Input::Observed { app, version: seen.version, seen: Some(seen) }),
+        }
+    }
+
+    fn tell(&mut self, input: Input) -> Result<(), ClusterError> {
+        let millis = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let now = Time::from_millis(millis);
+        let Output { events, effects } = self.driver.step(now, input).map_err(|illegal| {
+            let what = "the run contradicts itself, so it was stopped";
+            ClusterError::new(Kind::Failed, what, illegal.to_string())
+                .hint("this is a mistake in Tiphys: please report it with the command")
+        })?;
+        for event in events {
+            (self.events)(now, event);
+        }
+        for effect in effects {
+            let (hands, returned) = (self.hands.clone(), self.returned.clone());
+            let app = effect.app();
+            let name = self.driver.machine().plan().app(app).app.name.clone();
+            tokio::spawn(async move { hands.carry_out(effect, &name, &returned).await });
+        }
+        Ok(())
+    }
+}
+
+fn ended() -> ClusterError {
+    ClusterError::new(Kind::Failed, "the watch on Applications has ended", "it should never")
+}

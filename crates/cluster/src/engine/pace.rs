@@ -1,0 +1,58 @@
+//! How fast requests may follow each other: a client that asks for too much at once can wedge
+//! Argo CD's controller.
+
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+/// Requests in a row that need not wait.
+const BURST: u32 = 20;
+/// One more for each of these.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// Lets 20 requests a second pass, and as many at once after a pause.
+pub(crate) struct Pace {
+    /// When all of the burst is there again.
+    full_at: Mutex<Instant>,
+}
+
+impl Pace {
+    pub(crate) fn new() -> Self {
+        Pace { full_at: Mutex::new(Instant::now()) }
+    }
+
+    /// Returns when the next request may be sent.
+    pub(crate) async fn wait(&self) {
+        let turn = {
+            let mut full_at = self.full_at.lock().await;
+            let now = Instant::now();
+            *full_at = (*full_at).max(now) + INTERVAL;
+            *full_at - INTERVAL * BURST
+        };
+        tokio::time::sleep_until(turn).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_burst_passes_and_the_rest_waits() {
+        let pace = Pace::new();
+        let began = Instant::now();
+        for _ in 0..BURST {
+            pace.wait().await;
+        }
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        for _ in 0..40 {
+            pace.wait().await;
+        }
+        let took = began.elapsed();
+        assert!(
+            took >= Duration::from_millis(1_950) && took <= Duration::from_millis(2_100),
+            "{took:?}"
+        );
+    }
+}

@@ -1,0 +1,215 @@
+//! Generators: the root app, and what it creates that creates Applications in its turn. They are
+//! synced before a run begins, so that every Application is there at the run's revision.
+//!
+//! A generator is done when its operation has succeeded and its children are there. Its health is
+//! no question: a child that is held is not healthy, so who waited for it would wait for ever.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use kube::Api;
+use kube::api::ListParams;
+use tiphys_model::operation::PlanTag;
+use tiphys_model::{AppName, OperationId, Platform, SyncStatus};
+use tiphys_run::gate::{self, OperationProgress};
+use tiphys_run::{ConditionKind, Observation, Revisions};
+
+use crate::application::{Application, ResourceStatus};
+use crate::argocd::{ArgoCd, CallError, Refusal, SyncRequest};
+use crate::error::{ClusterError, Kind};
+use crate::names;
+
+/// How long the operation of a generator may take.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// How long generated Applications may take to appear.
+const APPEARANCE: Duration = Duration::from_secs(120);
+const LOOK_AGAIN: Duration = Duration::from_millis(300);
+
+/// Syncs the generators of a platform.
+pub(crate) struct Generators<'a> {
+    pub(crate) platform: &'a Platform,
+    pub(crate) argocd: &'a ArgoCd,
+    pub(crate) applications: &'a Api<Application>,
+    pub(crate) tag: PlanTag,
+    pub(crate) epoch: u64,
+}
+
+impl Generators<'_> {
+    /// Brings every generator to the newest commit; the revisions of the root app.
+    pub(crate) async fn sync(&self) -> Result<Revisions, ClusterError> {
+        self.sync_one(names::root_application(self.platform)).await
+    }
+
+    /// A generator, then those that it has created.
+    fn sync_one(&self, name: String) -> BoxFuture<'_, Result<Revisions, ClusterError>> {
+        async move {
+            let project = &self.platform.argocd.root_project;
+            let refreshed = self.argocd.refresh(&name, project).await;
+            let application = refreshed.map_err(|error| refused(&name, &error))?;
+            refuse_waves(&application)?;
+            let seen = observe(&application)?;
+            if let Some(condition) = seen.conditions.iter().find(|c| c.kind != ConditionKind::Sync)
+            {
+                return Err(broken(&name, &condition.message));
+            }
+            let application = if is_current(&seen) {
+                application
+            } else {
+                self.sync_to_the_end(&name, &seen).await?
+            };
+            let resources = application.status.resources.iter().flatten();
+            for child in resources.filter(|resource| is_application(resource)) {
+                if self.is_generator(&child.name).await? {
+                    self.sync_one(child.name.clone()).await?;
+                }
+            }
+            Ok(observe(&application)?.revisions)
+        }
+        .boxed()
+    }
+
+    async fn sync_to_the_end(
+        &self,
+        name: &str,
+        seen: &Observation,
+    ) -> Result<Application, ClusterError> {
+        let app = AppName::parse(name).map_err(|error| {
+            ClusterError::new(
+                Kind::Configuration,
+                format!("the generator `{name}`"),
+                error.to_string(),
+            )
+        })?;
+        let operation = OperationId { plan: self.tag, app, epoch: self.epoch, attempt: 1 };
+        let request = SyncRequest {
+            project: &self.platform.argocd.root_project,
+            operation: &operation,
+            revisions: &seen.revisions,
+            prune: false,
+        };
+        self.argocd.sync(name, request).await.map_err(|error| refused(name, &error))?;
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE {
+            tokio::time::sleep(LOOK_AGAIN).await;
+            let what = format!("the generator `{name}` cannot be read");
+            let application =
+                self.applications.get(name).await.map_err(ClusterError::kube(what))?;
+            match gate::operation(&observe(&application)?, &operation) {
+                OperationProgress::Succeeded(_) => return Ok(application),
+                OperationProgress::Failed { message } => return Err(broken(name, &message)),
+                OperationProgress::Replaced { by } => {
+                    return Err(broken(name, &format!("{by} has started another operation")));
+                }
+                OperationProgress::Running | OperationProgress::Unseen => {}
+            }
+        }
+        Err(broken(name, &format!("its operation did not end within {} s", PATIENCE.as_secs())))
+    }
+
+    /// Whether a child creates Applications: those are in the generators' project.
+    async fn is_generator(&self, name: &str) -> Result<bool, ClusterError> {
+        let what = format!("the Application `{name}` cannot be read");
+        let child = self.applications.get_opt(name).await.map_err(ClusterError::kube(what))?;
+        Ok(child.is_some_and(|child| child.spec.project == self.platform.argocd.root_project))
+    }
+
+    /// Waits until every Application of these names is there, in the platform's project.
+    pub(crate) async fn await_children(&self, apps: &BTreeSet<String>) -> Result<(), ClusterError> {
+        let began = Instant::now();
+        loop {
+            let listed = self.applications.list(&ListParams::default()).await;
+            let listed = listed.map_err(ClusterError::kube("the Applications cannot be listed"))?;
+            let mut missing = apps.clone();
+            let mut elsewhere = Vec::new();
+            for application in &listed.items {
+                if missing.remove(application.name())
+                    && application.spec.project != self.platform.argocd.project
+                {
+                    elsewhere.push(format!(
+                        "{} ({})",
+                        application.name(),
+                        application.spec.project
+                    ));
+                }
+            }
+            if !elsewhere.is_empty() {
+                let project = &self.platform.argocd.project;
+                return Err(ClusterError::new(
+                    Kind::Configuration,
+                    format!("Applications of the platform are not in its project `{project}`"),
+                    elsewhere.join(", "),
+                )
+                .hint("a hold on the project does not concern them: give them the right project"));
+            }
+            if missing.is_empty() {
+                return Ok(());
+            }
+            if began.elapsed() > APPEARANCE {
+                let missing: Vec<String> = missing.into_iter().collect();
+                return Err(ClusterError::new(
+                    Kind::NotFound,
+                    format!("there is no Application for {}", missing.join(", ")),
+                    format!("the root app has not created them within {} s", APPEARANCE.as_secs()),
+                )
+                .hint("add them to the root app's source, or take them out of the platform file"));
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+}
+
+fn is_current(seen: &Observation) -> bool {
+    seen.compared_to_spec
+        && seen.sync == SyncStatus::Synced
+        && seen.operation.is_none()
+        && seen.last.as_ref().is_none_or(|last| last.phase == tiphys_run::OperationPhase::Succeeded)
+}
+
+fn is_application(resource: &ResourceStatus) -> bool {
+    resource.group == "argoproj.io" && resource.kind == "Application"
+}
+
+/// With waves, Argo CD would create the children one after the other, each when the one before
+/// is healthy: an order of its own beside the platform's.
+fn refuse_waves(application: &Application) -> Result<(), ClusterError> {
+    let resources = application.status.resources.iter().flatten();
+    let waves: BTreeSet<i64> =
+        resources.filter(|resource| is_application(resource)).map(|r| r.sync_wave).collect();
+    if waves.len() < 2 {
+        return Ok(());
+    }
+    Err(ClusterError::new(
+        Kind::Configuration,
+        format!("the Applications that `{}` creates have different sync waves", application.name()),
+        format!("{waves:?}; a hold keeps the first of them from becoming healthy, for ever"),
+    )
+    .hint("remove the annotations argocd.argoproj.io/sync-wave: the platform file has the order"))
+}
+
+fn observe(application: &Application) -> Result<Observation, ClusterError> {
+    application.observe().map_err(|error| broken(application.name(), &error.to_string()))
+}
+
+fn refused(name: &str, error: &CallError) -> ClusterError {
+    let what = format!("the generator `{name}` cannot be synced");
+    let kind = match error {
+        CallError::Refused { refusal, .. } => match refusal {
+            Refusal::Unauthenticated | Refusal::Forbidden => Kind::Denied,
+            Refusal::NotFound => Kind::Configuration,
+            Refusal::Window | Refusal::Busy | Refusal::Other => Kind::Failed,
+        },
+        CallError::Unanswered { .. } => Kind::Unreachable,
+    };
+    let failure = ClusterError::new(kind, what, error.to_string());
+    match kind {
+        Kind::Denied | Kind::Configuration => failure.hint("`tiphys configure` sets it up"),
+        _ => failure,
+    }
+}
+
+fn broken(name: &str, why: &str) -> ClusterError {
+    ClusterError::new(Kind::Failed, format!("the generator `{name}` cannot be synced"), why)
+        .hint("repair its source, and run the same command again")
+}

@@ -1,0 +1,12 @@
+//! What tests on a real cluster have in common: the cluster, and a site of its own for each test.
+
+mod harness;
+mod record;
+mod site;
+pub mod tiphys;
+mod world;
+
+pub use harness::{Case, figure, main};
+pub use record::{Recording, Written};
+pub use site::{PlatformFile, Site, operation};
+pub use world::World;

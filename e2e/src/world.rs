@@ -1,0 +1,104 @@
+//! The cluster that the tests run on: the lab's, or one that the environment names.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http::Method;
+use k8s_openapi::api::core::v1::{Pod, Secret};
+use kube::api::{ListParams, LogParams};
+use kube::{Api, Client};
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use tiphys_cluster::argocd::{ArgoCd, Endpoint, PATIENCE, Security};
+use tiphys_cluster::{Access, ClusterError, Hold};
+use tiphys_lab::Home;
+use tiphys_lab::git::GitServer;
+
+pub(crate) const ARGOCD: &str = "argocd";
+
+/// A cluster with Argo CD, and a Git server that both can reach.
+pub struct World {
+    pub client: Client,
+    /// As Argo CD's administrator.
+    pub argocd: ArgoCd,
+    pub git: GitServer,
+    pub kubeconfig: PathBuf,
+    /// Of the lab; another cluster's is not ours to read.
+    pub audit_log: Option<PathBuf>,
+}
+
+impl World {
+    /// Reaches the cluster; why not, otherwise.
+    pub async fn open() -> Result<World, String> {
+        let home = Home::from_environment();
+        let given = env::var_os("TIPHYS_E2E_KUBECONFIG").map(PathBuf::from);
+        let audit_log = given.is_none().then(|| home.audit_log());
+        let kubeconfig = given.unwrap_or_else(|| home.kubeconfig());
+        if !kubeconfig.exists() {
+            return Err(format!(
+                "there is no cluster: {} is not there; start one with `lab up --with argocd`",
+                kubeconfig.display()
+            ));
+        }
+        let access = Access { kubeconfig: Some(kubeconfig.clone()), context: None };
+        let client = access.client().await.map_err(|error| error.to_string())?;
+        let git = GitServer::from_environment(&home).map_err(|error| error.to_string())?;
+        let argocd = log_in(&client).await?;
+        Ok(World { client, argocd, git, kubeconfig, audit_log })
+    }
+
+    /// The apps of a project that are held.
+    pub async fn held(&self, project: &str) -> BTreeSet<String> {
+        let hold = Hold::new(self.client.clone(), ARGOCD, project, "test");
+        hold.held().await.expect("the project can be read")
+    }
+
+    /// The last lines of Argo CD's logs that mention something, for who has to explain a failure.
+    pub async fn log_tails(&self, about: &str) -> String {
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), ARGOCD);
+        let listed = pods.list(&ListParams::default()).await;
+        let mut text = String::new();
+        for pod in listed.into_iter().flatten() {
+            let name = pod.metadata.name.unwrap_or_default();
+            let params = LogParams { tail_lines: Some(2000), ..LogParams::default() };
+            let log = pods.logs(&name, &params).await.unwrap_or_else(|error| error.to_string());
+            let lines: Vec<&str> = log.lines().filter(|line| line.contains(about)).collect();
+            let last = &lines[lines.len().saturating_sub(15)..];
+            if !last.is_empty() {
+                text += &format!("--- {name}\n{}\n", last.join("\n"));
+            }
+        }
+        text
+    }
+}
+
+async fn log_in(client: &Client) -> Result<ArgoCd, String> {
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), ARGOCD);
+    let read = async |name: &str, field: &str| {
+        let secret = secrets.get(name).await;
+        let secret = secret.map_err(|error| ClusterError::kube(name)(error).to_string())?;
+        let value = secret.data.and_then(|mut data| data.remove(field));
+        value.map(|value| value.0).ok_or_else(|| format!("the Secret {name} has no {field}"))
+    };
+    let certificate = read("argocd-secret", "tls.crt").await?;
+    let password = read("argocd-initial-admin-secret", "password").await?;
+    let security = Security::trusting(&certificate).map_err(|error| error.to_string())?;
+    let argocd = ArgoCd::new(Endpoint::new(client.clone(), ARGOCD, security), None);
+    let login = json!({ "username": "admin", "password": String::from_utf8_lossy(&password) });
+    // A server that has just become ready may not have read its accounts yet.
+    for attempt in 0.. {
+        let answer: Result<Value, _> =
+            argocd.call(Method::POST, "session", Some(&login), PATIENCE).await;
+        match answer {
+            Ok(session) => {
+                let token = session["token"].as_str().ok_or("a session without a token")?;
+                return Ok(argocd.with_token(SecretString::from(token)));
+            }
+            Err(error) if attempt == 20 => return Err(format!("Argo CD's login: {error}")),
+            Err(_) => tokio::time::sleep(Duration::from_millis(500)).await,
+        }
+    }
+    unreachable!("the loop ends by returning")
+}

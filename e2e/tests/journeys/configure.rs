@@ -1,0 +1,329 @@
+//! `tiphys configure` on an Argo CD that is there.
+
+mod ground;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Method;
+use k8s_openapi::api::core::v1::{Pod, Secret};
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use secrecy::ExposeSecret;
+use serde_json::{Value, json};
+use tiphys_cluster::argocd::{CallError, PATIENCE, Refusal, SyncRequest};
+use tiphys_cluster::credentials;
+use tiphys_cluster::names::Purpose;
+use tiphys_e2e::{Site, World, operation};
+use tiphys_run::Revisions;
+
+use ground::{Ground, projects, results};
+
+fn refusal<T>(answer: &Result<T, CallError>) -> Option<Refusal> {
+    match answer {
+        Err(CallError::Refused { refusal, .. }) => Some(*refusal),
+        Ok(_) | Err(CallError::Unanswered { .. }) => None,
+    }
+}
+
+/// A sync as a run would ask for it, without a revision.
+fn request<'a>(
+    project: &'a str,
+    id: &'a tiphys_model::OperationId,
+    none: &'a Revisions,
+) -> SyncRequest<'a> {
+    SyncRequest { project, operation: id, revisions: none, prune: false }
+}
+
+pub(crate) async fn a_token_works(world: Arc<World>) {
+    let ground = Ground::new(&world, "conf-token").await;
+    let site = &ground.site;
+    let made = ground.configure(&[]).await;
+    let created = made.iter().filter(|(_, result)| *result == "created").count();
+    assert_eq!((made.len(), created), (11, 8), "{made:?}");
+
+    let (root, project) = (site.platform.root_name(), site.platform.root_project.clone());
+    let deploy = ground.argocd(Purpose::Deploy, &world.client).await;
+    ground.until_known(&deploy).await;
+    let refreshed = deploy.refresh(&root, &project).await.expect("the token may refresh");
+    assert_eq!(refreshed.status.sync.status, "OutOfSync", "{refreshed:#?}");
+    let (id, none) = (operation(&root, 1), Revisions::default());
+    deploy.sync(&root, request(&project, &id, &none)).await.expect("the token may sync");
+    let app = ground.app.as_str();
+    let child = site.until(app, "made by the root app", |_| true).await;
+    let head = site.repository.head().expect("an answer").expect("a commit");
+    assert_eq!(child.spec.source["targetRevision"], head.as_str());
+
+    // Elsewhere it may do nothing, and here it may not delete.
+    ground.make_foreign_app().await;
+    let foreign = ground.foreign();
+    let elsewhere = deploy.sync(&foreign, request(&foreign, &id, &none)).await;
+    assert_eq!(refusal(&elsewhere), Some(Refusal::Forbidden));
+    assert_eq!(refusal(&deploy.get(&foreign, &foreign).await), Some(Refusal::Forbidden));
+    let own = site.platform.project.as_str();
+    assert_eq!(refusal(&deploy.delete(app, own).await), Some(Refusal::Forbidden));
+
+    let teardown = ground.argocd(Purpose::Teardown, &world.client).await;
+    assert_eq!(refusal(&teardown.delete(&foreign, &foreign).await), Some(Refusal::Forbidden));
+    teardown.delete(app, own).await.expect("the other token may delete");
+    site.until_gone(app).await;
+    ground.close().await;
+}
+
+pub(crate) async fn a_second_run(world: Arc<World>) {
+    let ground = Ground::new(&world, "conf-again").await;
+    let first = ground.act_as("conf-before", &["system:masters"]);
+    ground.configure_with(&first, &[]).await;
+    // Who writes is seen, so that who does not is believed.
+    let is_real = |uri: &&String| !uri.contains("dryRun=All");
+    if let Some(writes) = ground.writes_by("conf-before") {
+        assert!(writes.iter().filter(is_real).count() >= 9, "{writes:#?}");
+    }
+    let before = ground.versions().await;
+    let again = ground.act_as("conf-again", &["system:masters"]);
+    let result = ground.configure_with(&again, &[]).await;
+    assert!(result.iter().all(|(_, result)| result == "unchanged"), "{result:?}");
+    assert_eq!(ground.versions().await, before);
+    if let Some(writes) = ground.writes_by("conf-again") {
+        let real: Vec<_> = writes.iter().filter(is_real).collect();
+        // More than these if somebody else wrote to argocd-secret at the same moment.
+        assert!(real.is_empty() && writes.len() >= 11, "{writes:#?}");
+    }
+    // A run's hold stands in the same object, and stays.
+    ground.site.hold(&["*"]).await;
+    let result = ground.configure(&[]).await;
+    assert!(result.iter().all(|(_, result)| result == "unchanged"), "{result:?}");
+    let project = ground.object("AppProject", &ground.site.platform.project).await;
+    assert_eq!(project.data["spec"]["syncWindows"][0]["kind"], "deny");
+    ground.close().await;
+}
+
+pub(crate) async fn a_dry_run(world: Arc<World>) {
+    let ground = Ground::new(&world, "conf-dry").await;
+    let dry = ground.act_as("conf-dry", &["system:masters"]);
+    let (code, stdout, stderr) = ground.run_with(&dry, &["--dry-run"]).await;
+    assert_eq!(code, Some(0), "{stderr}");
+    for line in ["+ kind: AppProject", "+   token: (new)", "+   accounts.tiphys.tokens: (new)"] {
+        // Another test may have made the accounts, but not this platform's tokens.
+        assert!(stdout.lines().any(|said| said == line), "no `{line}` in:\n{stdout}");
+    }
+    let secret = ["eyJ", "BEGIN CERTIFICATE"];
+    assert!(secret.iter().all(|text| !stdout.contains(text)), "{stdout}");
+    assert!(ground.versions().await.is_empty(), "nothing of the platform is there");
+    if let Some(writes) = ground.writes_by("conf-dry") {
+        assert!(writes.len() >= 11, "{writes:#?}");
+        assert!(writes.iter().all(|uri| uri.contains("dryRun=All")), "{writes:#?}");
+    }
+    ground.close().await;
+}
+
+pub(crate) async fn a_conflict(world: Arc<World>) {
+    let ground = Ground::new(&world, "conf-clash").await;
+    ground.configure(&[]).await;
+    let root_project = ground.site.platform.root_project.clone();
+    let theirs = json!({
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "AppProject",
+        "metadata": { "name": root_project, "namespace": "argocd" },
+        "spec": { "sourceRepos": ["https://git.example/theirs.git"] },
+    });
+    ground.site.apply(theirs).await;
+    let before = ground.versions().await;
+    let (code, stdout, stderr) = ground.run(&[]).await;
+    assert_eq!((code, stdout.as_str()), (Some(1), ""), "{stderr}");
+    let object = format!("AppProject {root_project} in argocd");
+    let url = ground.site.platform.repo_url.as_str();
+    for part in [object.as_str(), "`.spec.sourceRepos` is managed by `tiphys-e2e`", url, "help:"] {
+        assert!(stderr.contains(part), "no `{part}` in:\n{stderr}");
+    }
+    assert_eq!(ground.versions().await, before);
+
+    // As the message says: agree, and it goes on.
+    let agreed = json!({
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "AppProject",
+        "metadata": { "name": root_project, "namespace": "argocd" },
+        "spec": {
+            "sourceRepos": [url],
+            // For what comes below: the root app must not really sync by itself.
+            "syncWindows": [{
+                "kind": "deny", "schedule": "* * * * *", "duration": "24h", "applications": ["*"],
+            }],
+        },
+    });
+    ground.site.apply(agreed).await;
+    ground.configure(&[]).await;
+
+    let automated = json!({
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Application",
+        "metadata": { "name": ground.site.platform.root_name(), "namespace": "argocd" },
+        "spec": { "syncPolicy": { "automated": {} } },
+    });
+    ground.site.apply(automated).await;
+    let (code, _, stderr) = ground.run(&[]).await;
+    assert_eq!((code, stderr.contains("syncs by itself")), (Some(3), true), "{stderr}");
+    ground.close().await;
+}
+
+pub(crate) async fn a_revoked_token(world: Arc<World>) {
+    let ground = Ground::new(&world, "conf-revoke").await;
+    ground.configure(&[]).await;
+    let platform = ground.model();
+    let token = async || {
+        let (token, _) = credentials::deploy(&world.client, &platform).await.expect("a token");
+        token.expose_secret().to_owned()
+    };
+    let old = token().await;
+    let client = ground.argocd(Purpose::Deploy, &world.client).await;
+    ground.until_known(&client).await;
+    let ids = ground.registered(Purpose::Deploy).await;
+    assert_eq!(ids.len(), 1);
+    ground.revoke(Purpose::Deploy, &ids[0]).await;
+    let (root, project) = (ground.site.platform.root_name(), &ground.site.platform.root_project);
+    let refused = ground.until_refused(&client).await;
+    assert_eq!(refused, Refusal::Unauthenticated);
+
+    let changed = results(&ground.configure(&[]).await, "changed");
+    assert_eq!(changed, ["Secret/argocd-secret", "Secret/tiphys-conf-revoke-deploy"]);
+    assert_ne!(token().await, old);
+    let client = ground.argocd(Purpose::Deploy, &world.client).await;
+    ground.until_known(&client).await;
+    client.get(&root, project).await.expect("the new token works");
+
+    // A lost Secret: a new token, and the lost one is worth nothing.
+    let secrets: Api<Secret> = Api::namespaced(world.client.clone(), "argocd");
+    let lost = ground.registered(Purpose::Deploy).await;
+    secrets.delete("tiphys-conf-revoke-deploy", &DeleteParams::default()).await.expect("deleted");
+    assert_eq!(
+        results(&ground.configure(&[]).await, "created"),
+        ["Secret/tiphys-conf-revoke-deploy"]
+    );
+    let ids = ground.registered(Purpose::Deploy).await;
+    assert_eq!((ids.len(), ids == lost), (1, false));
+    assert_eq!(ground.until_refused(&client).await, Refusal::Unauthenticated);
+    ground.close().await;
+}
+
+pub(crate) async fn rights_of_a_run(world: Arc<World>) {
+    let ground = Ground::new(&world, "conf-role").await;
+    ground.configure(&[]).await;
+    let run = ground.service_account().await;
+    let argocd = ground.argocd(Purpose::Deploy, &run).await;
+    ground.until_known(&argocd).await;
+    let (root, project) = (ground.site.platform.root_name(), &ground.site.platform.root_project);
+    argocd.get(&root, project).await.expect("Argo CD is reached with the rights of a run");
+
+    let forbidden = |answer: Result<(), kube::Error>| match answer {
+        Err(kube::Error::Api(status)) => assert_eq!(status.code, 403, "{status:?}"),
+        other => unreachable!("this must not be allowed: {other:?}"),
+    };
+    let secrets: Api<Secret> = Api::namespaced(run.clone(), "argocd");
+    for name in ["argocd-secret", "tiphys-conf-role-teardown"] {
+        forbidden(secrets.get(name).await.map(|_| ()));
+    }
+    forbidden(secrets.list(&ListParams::default()).await.map(|_| ()));
+    let pods: Api<Pod> = Api::namespaced(run.clone(), "argocd");
+    forbidden(pods.delete("any", &DeleteParams::default()).await.map(|_| ()));
+    let patch = Patch::Merge(json!({ "metadata": { "annotations": { "a": "b" } } }));
+    let applications: Api<tiphys_cluster::Application> = Api::namespaced(run.clone(), "argocd");
+    forbidden(applications.patch(&root, &PatchParams::default(), &patch).await.map(|_| ()));
+    let projects = projects(&run);
+    forbidden(projects.patch(project, &PatchParams::default(), &patch).await.map(|_| ()));
+    let own = &ground.site.platform.project;
+    projects.patch(own, &PatchParams::default(), &patch).await.expect("the hold can be set");
+    ground.close().await;
+}
+
+pub(crate) async fn two_platforms(world: Arc<World>) {
+    let one = Ground::new(&world, "conf-one").await;
+    let two = Ground::new(&world, "conf-two").await;
+    one.configure(&[]).await;
+    two.configure(&[]).await;
+    // Neither has undone what the other did.
+    for ground in [&one, &two] {
+        let result = ground.configure(&[]).await;
+        assert!(result.iter().all(|(_, result)| result == "unchanged"), "{result:?}");
+    }
+    // In the other's projects, it is refused.
+    let (code, _, stderr) = one.run_as_platform("conf-two", "conf-third").await;
+    assert_eq!(code, Some(3), "{stderr}");
+    assert!(
+        stderr.contains("AppProject conf-two in argocd belongs to another platform"),
+        "{stderr}"
+    );
+    two.close().await;
+    // What both need stays, whoever came first.
+    let result = one.configure(&[]).await;
+    assert!(result.iter().all(|(_, result)| result == "unchanged"), "{result:?}");
+    one.close().await;
+}
+
+pub(crate) async fn what_is_missing(world: Arc<World>) {
+    let ground = Ground::new(&world, "conf-miss").await;
+    let platform = ground.model();
+    let error = credentials::deploy(&world.client, &platform).await.err().expect("no token");
+    assert_eq!(error.exit(), tiphys_model::Exit::Configuration);
+    assert!(error.next.is_some_and(|next| next.contains("tiphys configure")));
+
+    let nobody = ground.act_as("conf-nobody", &[]);
+    let (code, _, stderr) = ground.run_with(&nobody, &[]).await;
+    assert_eq!(code, Some(4), "{stderr}");
+    let right = "User \"conf-nobody\" cannot get resource \"configmaps\"";
+    assert!(stderr.contains(right), "{stderr}");
+
+    let (code, _, stderr) = ground.run_in_namespace("default").await;
+    assert_eq!(code, Some(3), "{stderr}");
+    assert!(stderr.contains("there is no Argo CD in the namespace `default`"), "{stderr}");
+    ground.close().await;
+}
+
+impl Ground {
+    /// A token counts once Argo CD has read its accounts and its policy anew.
+    async fn until_known(&self, argocd: &tiphys_cluster::argocd::ArgoCd) {
+        let site: &Site = &self.site;
+        let (root, project) = (site.platform.root_name(), &site.platform.root_project);
+        let mut last = None;
+        for _ in 0..100 {
+            match argocd.get(&root, project).await {
+                Ok(_) => return,
+                Err(error) => last = Some(error),
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        unreachable!("the token is not accepted: {last:?}")
+    }
+
+    async fn until_refused(&self, argocd: &tiphys_cluster::argocd::ArgoCd) -> Refusal {
+        let (root, project) = (self.site.platform.root_name(), &self.site.platform.root_project);
+        for _ in 0..100 {
+            if let Some(refusal) = refusal(&argocd.get(&root, project).await) {
+                return refusal;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        unreachable!("the token is still accepted")
+    }
+
+    /// The ids of this platform's tokens, as Argo CD lists them.
+    async fn registered(&self, purpose: Purpose) -> Vec<String> {
+        let path = format!("account/{}", purpose.account());
+        let argocd = &self.site.world.argocd;
+        let answer: Result<Value, _> = argocd.call(Method::GET, &path, None::<&()>, PATIENCE).await;
+        let Ok(account) = answer else { return Vec::new() };
+        let prefix = format!("{}.", self.site.platform.name);
+        let ids = account["tokens"].as_array().into_iter().flatten();
+        ids.filter_map(|token| token["id"].as_str())
+            .filter(|id| id.starts_with(&prefix))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    async fn revoke(&self, purpose: Purpose, id: &str) {
+        let path = format!("account/{}/token/{id}", purpose.account());
+        let argocd = &self.site.world.argocd;
+        let answer: Result<Value, _> =
+            argocd.call(Method::DELETE, &path, None::<&()>, PATIENCE).await;
+        answer.expect("the token can be revoked");
+    }
+}

@@ -1,0 +1,25 @@
+//! What people do with the program, on a real cluster with real Argo CD.
+//!
+//! `cargo build -p tiphys && cargo test -p tiphys-e2e --test journeys`, on the lab (`lab up --with
+//! argocd`) or on the cluster that `TIPHYS_E2E_KUBECONFIG` names.
+
+mod configure;
+mod deploy;
+
+use std::process::ExitCode;
+
+use tiphys_e2e::{Case, main as run};
+
+fn main() -> ExitCode {
+    run(vec![
+        Case::new("deploy_follows_the_order_and_is_idempotent", deploy::in_order),
+        Case::new("configure_makes_a_token_that_works_and_no_more", configure::a_token_works),
+        Case::new("configure_changes_nothing_a_second_time", configure::a_second_run),
+        Case::new("configure_dry_run_writes_nothing", configure::a_dry_run),
+        Case::new("configure_takes_no_fields_from_others", configure::a_conflict),
+        Case::new("configure_replaces_a_revoked_token", configure::a_revoked_token),
+        Case::new("configure_gives_runs_the_rights_they_need", configure::rights_of_a_run),
+        Case::new("configure_lets_platforms_live_side_by_side", configure::two_platforms),
+        Case::new("configure_says_what_is_missing", configure::what_is_missing),
+    ])
+}
