@@ -1,8 +1,8 @@
 //! The audit log of the lab's API server: who wrote what, in which order.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -70,12 +70,37 @@ impl Record {
     }
 }
 
-/// Reads a log. A line that is being written may be cut short: the last one may be broken.
+/// Reads a log from its beginning.
 pub fn read(path: &Path) -> Result<Vec<Record>, LabError> {
-    let file = File::open(path).map_err(LabError::file("could not read", path))?;
+    read_from(path, 0)
+}
+
+/// How long the log is now, with all that the API server has put aside: a place to read from
+/// later.
+pub fn length(path: &Path) -> Result<u64, LabError> {
+    let length = |file: &PathBuf| {
+        fs::metadata(file).map(|file| file.len()).map_err(LabError::file("could not read", file))
+    };
+    files(path)?.iter().map(length).sum()
+}
+
+/// Reads a log from a place in it. A line that is being written may be cut short: the last one may
+/// be broken.
+pub fn read_from(path: &Path, place: u64) -> Result<Vec<Record>, LabError> {
+    let mut skip = place;
+    let mut text: Box<dyn Read> = Box::new(io::empty());
+    for file in files(path)? {
+        let failed = || LabError::file("could not read", &file);
+        let mut opened = File::open(&file).map_err(failed())?;
+        let length = opened.metadata().map_err(failed())?.len();
+        let skipped = skip.min(length);
+        opened.seek(SeekFrom::Start(skipped)).map_err(failed())?;
+        skip -= skipped;
+        text = Box::new(text.chain(opened));
+    }
     let mut records = Vec::new();
     let mut broken: Option<(usize, serde_json::Error)> = None;
-    for (number, line) in BufReader::new(file).lines().enumerate() {
+    for (number, line) in BufReader::new(text).lines().enumerate() {
         let line = line.map_err(LabError::file("could not read", path))?;
         if let Some((number, error)) = broken {
             return Err(LabError::Other(format!("line {} of the audit log: {error}", number + 1)));
@@ -88,6 +113,25 @@ pub fn read(path: &Path) -> Result<Vec<Record>, LabError> {
     Ok(records)
 }
 
+/// The log and, before it, what was put aside when it had grown large, oldest first.
+fn files(path: &Path) -> Result<Vec<PathBuf>, LabError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let entries = fs::read_dir(folder).map_err(LabError::file("could not list", folder))?;
+    let mut files: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|file| {
+            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            name.starts_with(&format!("{stem}-")) && file.extension() == path.extension()
+        })
+        .collect();
+    // Their names end with the time.
+    files.sort();
+    files.push(path.to_owned());
+    Ok(files)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,7 +142,7 @@ mod tests {
     fn records_tell_who_wrote_what_in_which_order() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit.log");
-        std::fs::write(&path, format!("{LINE}\n{{\"verb\":\"pa")).unwrap();
+        fs::write(&path, format!("{LINE}\n{{\"verb\":\"pa")).unwrap();
         let records = read(&path).unwrap();
         assert_eq!(records.len(), 1);
         let record = &records[0];
@@ -109,10 +153,28 @@ mod tests {
     }
 
     #[test]
+    fn what_was_put_aside_is_read_first_and_a_place_stays_where_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.log");
+        let line = |verb: &str| LINE.replace("patch", verb) + "\n";
+        fs::write(&path, line("create")).unwrap();
+        let place = length(&path).unwrap();
+        fs::rename(&path, folder.path().join("audit-2026-11-15.log")).unwrap();
+        fs::write(&path, line("update") + &line("delete")).unwrap();
+        let verbs = |from: u64| {
+            let records = read_from(&path, from).unwrap();
+            records.into_iter().map(|record| record.verb).collect::<Vec<_>>()
+        };
+        assert_eq!(verbs(0), ["create", "update", "delete"]);
+        assert_eq!(verbs(place), ["update", "delete"]);
+        assert_eq!(verbs(length(&path).unwrap()), Vec::<String>::new());
+    }
+
+    #[test]
     fn a_broken_line_in_the_middle_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit.log");
-        std::fs::write(&path, format!("{{\n{LINE}\n")).unwrap();
+        fs::write(&path, format!("{{\n{LINE}\n")).unwrap();
         assert!(read(&path).unwrap_err().to_string().starts_with("line 1 of the audit log"));
     }
 }

@@ -1,5 +1,6 @@
 //! A deployment from beginning to end: Lease, hold, generators, run, and giving back.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use crate::credentials;
 use crate::engine::Engine;
 use crate::error::{ClusterError, Kind};
 use crate::generators::Generators;
+use crate::graph::{DeployedGraph, GraphStore};
 use crate::hold::Hold;
 use crate::lease::{Lease, NotRenewed, RENEWAL};
 use crate::names;
@@ -26,7 +28,12 @@ pub struct Deploy {
     pub plan: Arc<Plan>,
     /// Who this is, for who finds the Lease taken.
     pub identity: String,
+    /// Whether the platform file is the one at this revision.
+    pub check: Check,
 }
+
+/// Asked once the revision is known, before anything is changed.
+pub type Check = Box<dyn Fn(&Revisions) -> Result<(), ClusterError> + Send>;
 
 /// What a deployment tells while it goes on.
 #[derive(Debug)]
@@ -93,6 +100,8 @@ impl Deploy {
             error = keep(lease) => return Err(error),
             signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
         };
+        let store = GraphStore::new(&self.client, &self.platform);
+        let graph = RefCell::new(self.note_plan(&store).await?);
         news(News::Began { run, revisions });
         let engine = Engine {
             client: self.client.clone(),
@@ -103,8 +112,30 @@ impl Deploy {
             hold,
             held: true,
         };
-        let events = |time, event| news(News::Event(time, event));
-        engine.run(lease, signals, &events).await
+        let events = |time, event: Event| {
+            if let Event::Done { app, .. } = &event {
+                graph.borrow_mut().done(&self.plan, *app);
+            }
+            news(News::Event(time, event));
+        };
+        let verdict = engine.run(lease, signals, &events).await?;
+        // Whoever took the platform over keeps the graph from now on.
+        if verdict != Verdict::LeaseLost {
+            store.write(&graph.into_inner()).await?;
+        }
+        Ok(verdict)
+    }
+
+    /// Keeps what this run sets out to deploy, so that a teardown finds it even if the run is
+    /// killed.
+    async fn note_plan(&self, store: &GraphStore) -> Result<DeployedGraph, ClusterError> {
+        let mut graph = match store.read().await? {
+            Some(graph) => graph,
+            None => DeployedGraph { before: store.look_before().await, ..Default::default() },
+        };
+        graph.plan(&self.plan);
+        store.write(&graph).await?;
+        Ok(graph)
     }
 
     /// Holds the apps, syncs the generators, and waits for the Applications.
@@ -121,6 +152,14 @@ impl Deploy {
         let applications: Api<Application> =
             Api::namespaced(self.client.clone(), &self.platform.argocd.namespace);
         let project = &self.platform.argocd.project;
+        let generators = Generators {
+            platform: &self.platform,
+            argocd,
+            applications: &applications,
+            tag: PlanTag::of(&self.plan.digest),
+            epoch,
+        };
+        (self.check)(&generators.newest().await?)?;
         note(format!("holding {} apps in the project `{project}`", deployed.len()));
         let stop = async |app: &str| match argocd.terminate(app, project).await {
             Err(error @ CallError::Unanswered { .. }) => Err(ClusterError::new(
@@ -133,13 +172,6 @@ impl Deploy {
         };
         hold.acquire(&deployed, &applications, stop).await?;
         note("syncing the root app".to_owned());
-        let generators = Generators {
-            platform: &self.platform,
-            argocd,
-            applications: &applications,
-            tag: PlanTag::of(&self.plan.digest),
-            epoch,
-        };
         let revisions = generators.sync().await?;
         let all = self.plan.apps.iter().map(|app| app.app.name.to_string()).collect();
         generators.await_children(&all).await?;

@@ -37,23 +37,33 @@ pub(crate) struct Generators<'a> {
 }
 
 impl Generators<'_> {
+    /// What the root app's source is at now.
+    pub(crate) async fn newest(&self) -> Result<Revisions, ClusterError> {
+        let name = names::root_application(self.platform);
+        Ok(self.refresh(&name).await?.1.revisions)
+    }
+
     /// Brings every generator to the newest commit; the revisions of the root app.
     pub(crate) async fn sync(&self) -> Result<Revisions, ClusterError> {
         self.sync_one(names::root_application(self.platform)).await
     }
 
+    /// A generator as it is, compared with its source.
+    async fn refresh(&self, name: &str) -> Result<(Application, Observation), ClusterError> {
+        let refreshed = self.argocd.refresh(name, &self.platform.argocd.root_project).await;
+        let application = refreshed.map_err(|error| refused(name, &error))?;
+        let seen = observe(&application)?;
+        match seen.conditions.iter().find(|condition| condition.kind != ConditionKind::Sync) {
+            Some(condition) => Err(broken(name, &condition.message)),
+            None => Ok((application, seen)),
+        }
+    }
+
     /// A generator, then those that it has created.
     fn sync_one(&self, name: String) -> BoxFuture<'_, Result<Revisions, ClusterError>> {
         async move {
-            let project = &self.platform.argocd.root_project;
-            let refreshed = self.argocd.refresh(&name, project).await;
-            let application = refreshed.map_err(|error| refused(&name, &error))?;
+            let (application, seen) = self.refresh(&name).await?;
             refuse_waves(&application)?;
-            let seen = observe(&application)?;
-            if let Some(condition) = seen.conditions.iter().find(|c| c.kind != ConditionKind::Sync)
-            {
-                return Err(broken(&name, &condition.message));
-            }
             let application = if is_current(&seen) {
                 application
             } else {

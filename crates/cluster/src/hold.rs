@@ -1,5 +1,6 @@
 //! The hold: automated sync is denied to apps that are not Done yet.
 
+mod batch;
 mod windows;
 
 use std::collections::BTreeSet;
@@ -9,11 +10,11 @@ use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 use serde_json::{Value, json};
-use tokio::sync::Mutex;
 
 use crate::application::Application;
 use crate::error::{ClusterError, Kind};
 use crate::names::FIELD_MANAGER;
+use batch::Batch;
 
 /// How often something is tried again that somebody else changed at the same time.
 const ATTEMPTS: usize = 10;
@@ -27,9 +28,8 @@ pub struct Hold {
     projects: Api<DynamicObject>,
     project: String,
     run: String,
-    /// Apps to be released; whoever gets to write takes all of them along.
-    pending: Mutex<BTreeSet<String>>,
-    writing: Mutex<()>,
+    /// Apps to be released.
+    pending: Batch,
 }
 
 /// What the project says at one moment.
@@ -47,8 +47,7 @@ impl Hold {
             projects,
             project: project.to_owned(),
             run: run.to_owned(),
-            pending: Mutex::default(),
-            writing: Mutex::default(),
+            pending: Batch::default(),
         }
     }
 
@@ -94,18 +93,10 @@ impl Hold {
 
     /// Lets Argo CD sync an app by itself again.
     pub async fn release(&self, app: &str) -> Result<(), ClusterError> {
-        self.pending.lock().await.insert(app.to_owned());
-        let _turn = self.writing.lock().await;
-        let ready = std::mem::take(&mut *self.pending.lock().await);
-        if !ready.contains(app) {
-            // Whoever wrote before has taken it along.
-            return Ok(());
-        }
-        let written = self.write(|held| held.retain(|app| !ready.contains(app))).await;
-        if written.is_err() {
-            self.pending.lock().await.extend(ready);
-        }
-        written
+        let written = self.pending.together(app, async |ready| {
+            self.write(|held| held.retain(|app| !ready.contains(app))).await
+        });
+        written.await
     }
 
     async fn read(&self) -> Result<Read, ClusterError> {

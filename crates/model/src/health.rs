@@ -63,3 +63,20 @@ pub enum SyncStatus {
     OutOfSync,
     Unknown,
 }
+
+impl SyncStatus {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SyncStatus::Synced => "Synced",
+            SyncStatus::OutOfSync => "OutOfSync",
+            SyncStatus::Unknown => "Unknown",
+        }
+    }
+}
+
+impl fmt::Display for SyncStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -10,7 +10,7 @@ mod scope;
 mod start_queue;
 
 pub use document::PlanDocument;
-pub use scope::UnknownScope;
+pub use scope::{Reach, UnknownScope};
 pub use start_queue::StartQueue;
 
 use std::time::Duration;
@@ -21,7 +21,16 @@ use tiphys_model::{AppIx, Plan, PlannedApp, Platform, Role, Scope};
 
 /// Plans the deployment of a scope.
 pub fn plan(platform: &Platform, scope: &Scope) -> Result<Plan, UnknownScope> {
-    let selected = scope::select(platform, scope)?;
+    plan_reaching(platform, scope, Reach::Exactly)
+}
+
+/// Plans the deployment of a scope and of what is to be deployed along with it.
+pub fn plan_reaching(
+    platform: &Platform,
+    scope: &Scope,
+    reach: Reach,
+) -> Result<Plan, UnknownScope> {
+    let selected = scope::select(platform, scope, reach)?;
     let graph = subgraph(&platform.graph, &selected);
     let times: Vec<Duration> = selected
         .iter()

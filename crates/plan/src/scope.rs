@@ -10,12 +10,23 @@ pub struct UnknownScope {
     pub scope: Scope,
 }
 
+/// What is deployed along with a scope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reach {
+    /// Nothing: what it depends on must be Healthy.
+    #[default]
+    Exactly,
+    /// Everything that it depends on, and so on.
+    WithDependencies,
+}
+
 /// The apps of a plan, sorted by position, with their roles.
 pub(crate) fn select(
     platform: &Platform,
     scope: &Scope,
+    reach: Reach,
 ) -> Result<Vec<(AppIx, Role)>, UnknownScope> {
-    let inside: Vec<bool> = platform
+    let mut inside: Vec<bool> = platform
         .apps
         .iter()
         .map(|app| match scope {
@@ -26,6 +37,12 @@ pub(crate) fn select(
         .collect();
     if !inside.contains(&true) {
         return Err(UnknownScope { platform: platform.name.to_string(), scope: scope.clone() });
+    }
+    if reach == Reach::WithDependencies {
+        for app in platform.graph.topological().iter().rev() {
+            let dependants = platform.graph.dependants(*app);
+            inside[app.position()] |= dependants.iter().any(|d| inside[d.position()]);
+        }
     }
     let verified = outside(platform, &inside);
     let selected = platform.graph.apps().filter_map(|app| {

@@ -5,7 +5,7 @@
 mod common;
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use petgraph::algo::{bellman_ford, has_path_connecting};
 use petgraph::graph::{DiGraph, NodeIndex};
 use proptest::prelude::*;
 use tiphys_model::{App, AppIx, Plan, PlannedApp, Platform, Role, Scope};
+use tiphys_plan::Reach;
 
 use crate::common::{platforms, scoped_platforms};
 
@@ -169,6 +170,31 @@ proptest! {
     ) {
         let roles = by_original(&platform, &plan(&platform, &scope), |planned| planned.role);
         prop_assert_eq!(roles, Oracle::new(&platform, &scope).roles);
+    }
+
+    #[test]
+    fn with_dependencies_all_that_the_scope_needs_is_deployed_and_nothing_else(
+        (platform, scope) in scoped_platforms(),
+    ) {
+        let plan = tiphys_plan::plan_reaching(&platform, &scope, Reach::WithDependencies).unwrap();
+        let roles = by_original(&platform, &plan, |planned| planned.role);
+        let mut needed: BTreeSet<AppIx> = Oracle::new(&platform, &scope)
+            .roles
+            .iter()
+            .filter(|(_, role)| **role == Role::Deploy)
+            .map(|(app, _)| *app)
+            .collect();
+        loop {
+            let below = needed.iter().flat_map(|app| platform.graph.dependencies(*app).to_vec());
+            let more: BTreeSet<AppIx> = below.chain(needed.iter().copied()).collect();
+            if more == needed {
+                break;
+            }
+            needed = more;
+        }
+        let deployed = roles.iter().filter(|(_, role)| **role == Role::Deploy);
+        prop_assert_eq!(deployed.map(|(app, _)| *app).collect::<BTreeSet<_>>(), needed);
+        prop_assert!(roles.values().all(|role| *role == Role::Deploy));
     }
 
     #[test]

@@ -255,6 +255,24 @@ impl Machine {
         }
     }
 
+    /// What waits for the step, also through apps outside the scope that are Done.
+    fn followers_inside(&self, app: AppIx) -> BTreeSet<AppIx> {
+        let mut found = BTreeSet::new();
+        let mut through = BTreeSet::from([app]);
+        let mut open = vec![app];
+        while let Some(app) = open.pop() {
+            for follower in self.followers(app) {
+                let passed = self.role(*follower) == Role::Verify && self.step(*follower).is_over();
+                if !passed {
+                    found.insert(*follower);
+                } else if through.insert(*follower) {
+                    open.push(*follower);
+                }
+            }
+        }
+        found
+    }
+
     fn role(&self, app: AppIx) -> Role {
         self.plan.app(app).role
     }

@@ -1,5 +1,6 @@
 //! From events to lines: names, numbers, times, and what only the whole log can tell.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +29,24 @@ struct Noted {
     started: Option<Time>,
     took: Duration,
     end: Option<End>,
-    health: Option<Health>,
+    ailing: Option<Ailing>,
+}
+
+/// How something is not as it was at its end.
+#[derive(Debug, Clone, Copy)]
+enum Ailing {
+    Unhealthy(Health),
+    /// It had been removed.
+    ThereAgain,
+}
+
+impl fmt::Display for Ailing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ailing::Unhealthy(health) => health.fmt(f),
+            Ailing::ThereAgain => f.write_str("there again"),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -114,10 +132,12 @@ impl Recorder {
                 EventKind::StepSkipped { app: self.name(*app), because, reason }
             }
             Event::Removing { app } => {
-                // Asked again: no news.
-                if self.steps[app.position()].started.replace(now).is_some() {
+                let noted = &mut self.steps[app.position()];
+                if noted.started.is_some() {
+                    // Asked again: no news.
                     return None;
                 }
+                noted.started = Some(now);
                 EventKind::StepRemoving { app: self.name(*app) }
             }
             Event::Removed { app } => {
@@ -130,11 +150,12 @@ impl Recorder {
                 to: to.to_string(),
             },
             Event::Ailing { app, health } => {
-                self.steps[app.position()].health = *health;
+                let ailing = health.map_or(Ailing::ThereAgain, Ailing::Unhealthy);
+                self.steps[app.position()].ailing = Some(ailing);
                 return None;
             }
             Event::Recovered { app } => {
-                self.steps[app.position()].health = None;
+                self.steps[app.position()].ailing = None;
                 return None;
             }
             Event::Interrupted { signal } => EventKind::Interrupted { signal: signal.as_str() },
@@ -173,9 +194,8 @@ impl Recorder {
             }
             WaitingOn::Unhealthy(other) => {
                 let name = self.name(other);
-                let health = self.steps[other.position()].health;
-                let state = health.map_or("there again".to_owned(), |health| health.to_string());
-                (vec![name.clone()], Some(format!("{name} is {state}")))
+                let ailing = self.steps[other.position()].ailing;
+                (vec![name.clone()], ailing.map(|ailing| format!("{name} is {ailing}")))
             }
         };
         EventKind::StepWaiting { app: self.name(app), on, reason }
@@ -200,11 +220,8 @@ impl Recorder {
                 }
                 Because::Unhealthy(app) => {
                     chain.push(self.name(app));
-                    let health = self.steps[app.position()].health;
-                    (
-                        app,
-                        health.map_or("is there again".to_owned(), |health| format!("is {health}")),
-                    )
+                    let ailing = self.steps[app.position()].ailing;
+                    (app, ailing.map_or("was lost".to_owned(), |ailing| format!("is {ailing}")))
                 }
                 Because::Outside(app) => {
                     chain.push(self.name(app));
@@ -228,7 +245,9 @@ impl Recorder {
         let mut counts = Counts::default();
         for noted in &self.steps {
             let count = match noted.end {
-                Some(End::Done(_)) if noted.health.is_some() => &mut counts.unhealthy,
+                Some(End::Done(_) | End::Removed) if noted.ailing.is_some() => {
+                    &mut counts.unhealthy
+                }
                 Some(End::Done(How::Applied)) => &mut counts.applied,
                 Some(End::Done(How::AlreadyCurrent)) => &mut counts.already_current,
                 Some(End::Removed) => &mut counts.removed,

@@ -4,6 +4,7 @@ mod configure;
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 
@@ -98,6 +99,18 @@ pub(crate) struct DeployArgs {
     pub(crate) platform: PlatformArgs,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
+    /// Deploy what the scope depends on as well, instead of only checking it
+    #[arg(long)]
+    pub(crate) with_dependencies: bool,
+    /// Say what would be synced and why, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Deploy even if the platform file is not what Git has at the deployed commit
+    #[arg(long)]
+    pub(crate) allow_uncommitted: bool,
+    /// The run's own deadline, such as `90m` [default: the platform's]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub(crate) timeout: Option<Duration>,
     /// Refuse unless the plan has this digest, or one that begins so
     #[arg(long, value_name = "DIGEST")]
     pub(crate) plan: Option<String>,
@@ -163,6 +176,10 @@ pub(crate) enum RunFormat {
 pub(crate) enum Speed {
     Times(NonZeroU32),
     Max,
+}
+
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    tiphys_model::duration::parse(text).map_err(|error| error.to_string())
 }
 
 fn parse_speed(text: &str) -> Result<Speed, String> {

@@ -11,7 +11,7 @@ use tiphys_spec::{MAX_BYTES, NotText, Source, Sources};
 use crate::failure::Failure;
 use crate::output;
 
-const DEFAULT: &str = "platform.yaml";
+pub(crate) const DEFAULT: &str = "platform.yaml";
 const REFERENCE: &str = include_str!("../../../examples/reference/platform.yaml");
 const REFERENCE_NAME: &str = "examples/reference/platform.yaml (bundled)";
 

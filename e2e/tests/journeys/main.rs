@@ -3,8 +3,11 @@
 //! `cargo build -p tiphys && cargo test -p tiphys-e2e --test journeys`, on the lab (`lab up --with
 //! argocd`) or on the cluster that `TIPHYS_E2E_KUBECONFIG` names.
 
+mod audit;
 mod configure;
 mod deploy;
+mod failure;
+mod resume;
 
 use std::process::ExitCode;
 
@@ -13,6 +16,11 @@ use tiphys_e2e::{Case, main as run};
 fn main() -> ExitCode {
     run(vec![
         Case::new("deploy_follows_the_order_and_is_idempotent", deploy::in_order),
+        Case::new("deploy_tells_failures_apart_and_resumes", failure::in_every_way),
+        Case::new("deploy_resumes_after_being_killed", resume::after_kills),
+        Case::new("a_run_that_lost_its_lease_does_nothing_more", resume::after_a_stop),
+        Case::new("deploy_survives_restarts_of_argo_cd", resume::while_argo_cd_restarts)
+            .disruptive(),
         Case::new("configure_makes_a_token_that_works_and_no_more", configure::a_token_works),
         Case::new("configure_changes_nothing_a_second_time", configure::a_second_run),
         Case::new("configure_dry_run_writes_nothing", configure::a_dry_run),

@@ -99,15 +99,9 @@ impl Hands {
                     },
                 }
             }
-            Effect::HandOff { .. } => match self.hold.release(name).await {
-                Ok(()) => {
-                    // Editing a project wakes nobody. If this fails, Argo CD looks by itself
-                    // after a few minutes.
-                    self.argocd.refresh(name, &known.project).await.ok();
-                    Ok(Answer::HandedOff)
-                }
+            Effect::HandOff { .. } => match self.hand_off(name, &known).await {
                 Err(error) if error.kind == Kind::Unreachable => return,
-                Err(error) => Err(error),
+                handed => handed.map(|()| Answer::HandedOff),
             },
             Effect::Delete { .. } => match self.argocd.delete(name, &known.project).await {
                 Ok(()) | Err(CallError::Refused { refusal: Refusal::NotFound, .. }) => {
@@ -128,6 +122,18 @@ impl Hands {
             Ok(answer) => Returned::Answer(app, answer),
             Err(error) => Returned::Broken(error),
         });
+    }
+
+    /// Editing a project wakes nobody: an app that has drifted while it was held would stay so
+    /// for minutes. One that has not, Argo CD looks at by itself as soon as something changes.
+    async fn hand_off(&self, name: &str, known: &Known) -> Result<(), ClusterError> {
+        self.hold.release(name).await?;
+        let seen = self.applications.get_opt(name).await.ok().flatten();
+        if seen.is_none_or(|application| application.status.sync.status != "Synced") {
+            // If this fails, nothing is lost but time.
+            self.argocd.refresh(name, &known.project).await.ok();
+        }
+        Ok(())
     }
 
     async fn refresh(

@@ -340,8 +340,8 @@ impl Machine {
         require(self.run.begun, "the run has not begun")?;
         require(self.run.interrupted.is_none(), "the run was interrupted")?;
         require(self.run.unverified == 0, "apps outside the scope have not been verified")?;
-        let unsatisfied =
-            self.prerequisites(app).iter().any(|other| !self.step(*other).is_satisfied());
+        let satisfied = |other: &AppIx| self.step(*other).is_satisfied(self.role(*other));
+        let unsatisfied = !self.prerequisites(app).iter().all(satisfied);
         let lax = planted!(IgnoreHealthOfDependencies)
             || planted!(StartWhenFirstDependencyIsDone)
             || planted!(ForgetDependenciesThatTurnedUnhealthy)

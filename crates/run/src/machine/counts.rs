@@ -9,12 +9,12 @@ use crate::planted::planted;
 impl Machine {
     /// Moves a step to a phase and keeps every count true.
     pub(super) fn enter(&mut self, app: AppIx, phase: Phase) {
-        let group = self.group(app);
+        let (group, role) = (self.group(app), self.role(app));
         let step = &mut self.steps[app.position()];
-        let before = Summary::of(step);
+        let before = Summary::of(step, role);
         step.phase = phase;
         step.trouble = None;
-        let after = Summary::of(step);
+        let after = Summary::of(step, role);
         match (before.in_progress, after.in_progress) {
             (false, true) if planted!(IgnoreConcurrency) => {}
             (false, true) => self.queue.occupy(group),
@@ -38,11 +38,17 @@ impl Machine {
     fn tell_followers(&mut self, app: AppIx, satisfied: bool) {
         for position in 0..self.followers(app).len() {
             let follower = self.followers(app)[position];
-            let unmet = &mut self.steps[follower.position()].unmet;
+            let role = self.role(follower);
+            let step = &mut self.steps[follower.position()];
+            let before = Summary::of(step, role).satisfied;
             if satisfied {
-                *unmet -= 1;
+                step.unmet -= 1;
             } else {
-                *unmet += 1;
+                step.unmet += 1;
+            }
+            let after = Summary::of(step, role).satisfied;
+            if before != after {
+                self.tell_followers(follower, after);
             }
             self.requeue(follower);
         }
@@ -90,7 +96,7 @@ struct Summary {
 }
 
 impl Summary {
-    fn of(step: &Step) -> Self {
+    fn of(step: &Step, role: Role) -> Self {
         let failed = matches!(step.phase, Phase::Failed(_));
         Summary {
             over: step.is_over(),
@@ -99,7 +105,7 @@ impl Summary {
             lost: failed || matches!(step.phase, Phase::Skipped(_)),
             ailing: step.ailing_since().is_some(),
             syncing: matches!(step.phase, Phase::Syncing(_)),
-            satisfied: step.is_satisfied()
+            satisfied: step.is_satisfied(role)
                 || (failed && planted!(FailedCountsAsDone))
                 || (step.ailing_since().is_some()
                     && planted!(ForgetDependenciesThatTurnedUnhealthy))

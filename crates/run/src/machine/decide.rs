@@ -177,7 +177,8 @@ impl Machine {
             self.waits(**follower)
                 || (planted!(SkipWhatHasStarted) && !self.step(**follower).is_over())
         };
-        let followers = self.followers(app).iter().filter(skipped);
+        let followers = self.followers_inside(app);
+        let followers = followers.iter().filter(skipped);
         let mut events: Vec<Event> =
             followers.map(|app| Event::Skipped { app: *app, because }).collect();
         if planted!(FollowersInHashOrder) {

@@ -45,8 +45,8 @@ impl Machine {
                     (true, None) => vec![Event::Removing { app }, Event::Looked { app }],
                 }
             }
-            (Phase::Removed { ailing_since: None }, Some(seen)) => {
-                vec![Event::Ailing { app, health: Some(seen.health) }]
+            (Phase::Removed { ailing_since: None }, Some(_)) => {
+                vec![Event::Ailing { app, health: None }]
             }
             (Phase::Removed { ailing_since: Some(_) }, None) => vec![Event::Recovered { app }],
             (Phase::Removed { ailing_since: Some(since) }, Some(_))

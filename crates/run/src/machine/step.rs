@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tiphys_model::OperationId;
+use tiphys_model::{OperationId, Role};
 
 use crate::effect::RequestNumber;
 use crate::event::{Because, FailState, HeldUp, How};
@@ -182,13 +182,15 @@ impl Step {
         }
     }
 
-    /// Whether what waits for it may start: it is Done (or gone), and still is.
-    #[must_use]
-    pub fn is_satisfied(&self) -> bool {
-        matches!(
+    /// Whether what waits for it may start: it is Done (or gone), and still is. One outside the
+    /// scope was found so before anything started; if it lies between two apps of the scope, the
+    /// second waits through it for the first.
+    pub(super) fn is_satisfied(&self, role: Role) -> bool {
+        let over = matches!(
             self.phase,
             Phase::Done { ailing_since: None, .. } | Phase::Removed { ailing_since: None }
-        )
+        );
+        over && (role == Role::Deploy || self.unmet == 0)
     }
 
     pub(super) fn ailing_since(&self) -> Option<Time> {

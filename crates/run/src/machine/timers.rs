@@ -81,7 +81,7 @@ impl Machine {
     }
 
     fn has_waiting_followers(&self, app: AppIx) -> bool {
-        self.followers(app).iter().any(|follower| self.waits(*follower))
+        self.followers_inside(app).iter().any(|follower| self.waits(*follower))
     }
 }
 

@@ -178,3 +178,42 @@ fn a_teardown_leaves_what_it_needs_outside_the_scope_as_it_is() {
         ]
     );
 }
+
+#[test]
+fn an_app_waits_for_another_of_the_scope_through_one_that_lies_between() {
+    let mut run = Run::listed(&around_b(), Action::Deploy, |name| {
+        Some(if name == "b" { current() } else { fresh() })
+    });
+    for app in ["a", "b", "c"] {
+        run.refreshed(app);
+    }
+    assert_eq!(
+        run.steps(),
+        ["0s b waits", "0s c waits", "0s b done: already current", "0s a syncing 1 at r1"]
+    );
+    run.complete("a");
+    let steps = run.steps();
+    assert_eq!(steps.last().map(String::as_str), Some("0s c syncing 1 at r1"), "{steps:?}");
+}
+
+#[test]
+fn an_app_is_skipped_with_another_of_the_scope_through_one_that_lies_between() {
+    let mut run = Run::listed(&around_b(), Action::Deploy, |name| {
+        Some(if name == "b" { current() } else { fresh() })
+    });
+    for app in ["a", "b", "c"] {
+        run.refreshed(app);
+    }
+    run.refuse("a");
+    let steps = run.steps();
+    let end = &steps[steps.len() - 2..];
+    assert_eq!(end, ["0s c skipped: a was lost", "0s finished: failed"], "{steps:?}");
+}
+
+#[test]
+fn a_teardown_keeps_the_order_through_what_is_gone_between() {
+    let mut run = Run::listed(&around_b(), Action::Teardown, |name| (name != "b").then(current));
+    assert_eq!(run.effects(), [Effect::Delete { app: run.app("c") }]);
+    run.show_gone("c");
+    assert_eq!(run.effects(), [Effect::Delete { app: run.app("a") }]);
+}

@@ -129,7 +129,10 @@ fn what_comes_back_holds_up_what_waits() {
     run.steps();
     run.show_again("c");
     run.show_gone("b");
-    assert_eq!(run.steps(), ["0s c ails: Healthy", "0s a waits for c to be well", "0s b removed"]);
+    assert_eq!(
+        run.steps(),
+        ["0s c ails: there again", "0s a waits for c to be well", "0s b removed"]
+    );
     run.show_gone("c");
     assert_eq!(run.steps(), ["0s c recovered", "0s a removing"]);
 }

@@ -1,5 +1,7 @@
 //! `tiphys deploy`: the platform on a real cluster.
 
+mod dry_run;
+
 use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
@@ -8,15 +10,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use tiphys_cluster::{Access, ClusterError, Deploy, Kind, News};
-use tiphys_model::{Exit, Plan};
+use tiphys_cluster::{Access, Check, ClusterError, Deploy, Kind, News};
+use tiphys_model::{Exit, Plan, Role};
+use tiphys_plan::Reach;
 use tiphys_run::{Action, EventLine, Recorder, RunView, Time, Verdict};
 
 use crate::args::{ClusterArgs, DeployArgs};
-use crate::commands::plan::plan;
+use crate::commands::plan::plan_reaching;
 use crate::failure::Failure;
 use crate::stage::Stage;
-use crate::{input, output};
+use crate::{committed, input, output};
 
 /// How often the screen is drawn.
 const FRAME: Duration = Duration::from_millis(100);
@@ -29,8 +32,16 @@ impl ClusterArgs {
 
 pub(crate) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
     let platform = Arc::new(input::own_platform(args.platform.file.as_deref())?);
-    let plan = Arc::new(plan(&platform, &args.platform.scope)?);
+    let reach = if args.with_dependencies { Reach::WithDependencies } else { Reach::Exactly };
+    let mut plan = plan_reaching(&platform, &args.platform.scope, reach)?;
     check_digest(&plan, args.plan.as_deref())?;
+    check_criteria(&plan)?;
+    // After the digest: how long somebody waits today does not make another plan.
+    plan.policies.timeout = args.timeout.unwrap_or(plan.policies.timeout);
+    let plan = Arc::new(plan);
+    if args.dry_run {
+        return dry_run::run(args, &platform, &plan);
+    }
     let events = args.events.as_ref().map(File::create).transpose().map_err(Failure::Output)?;
     let mut display = Display {
         stage: Stage::new(args.output),
@@ -42,6 +53,7 @@ pub(crate) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
     };
     let (sender, news) = channel();
     let access = args.cluster.access();
+    let check = committed_check(args);
     // The run has a thread of its own: whoever is slow to read what it tells cannot hold it up.
     let run = thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -50,7 +62,7 @@ pub(crate) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
         })?;
         runtime.block_on(async {
             let client = access.client().await?;
-            let deploy = Deploy { client, platform, plan, identity: identity() };
+            let deploy = Deploy { client, platform, plan, identity: identity(), check };
             deploy.run(&|news| sender.send(news).unwrap_or_default()).await
         })
     });
@@ -68,6 +80,27 @@ fn check_digest(plan: &Plan, wanted: Option<&str>) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Plan { wanted: wanted.to_owned(), found: digest.to_owned() })
+}
+
+/// A criterion that nobody asks about would be a gate that lies.
+fn check_criteria(plan: &Plan) -> Result<(), Failure> {
+    let with = plan.apps.iter().find(|app| app.role == Role::Deploy && !app.app.health.is_empty());
+    let Some(app) = with else { return Ok(()) };
+    let what = format!("the app `{}` has health criteria of its own", app.app.name);
+    let why = "this version does not evaluate them, and a run must not pass over them";
+    Err(Failure::Cluster(ClusterError::new(Kind::Configuration, what, why)))
+}
+
+/// Compares the platform file with the commit that is deployed, unless that is not wanted.
+fn committed_check(args: &DeployArgs) -> Check {
+    if args.allow_uncommitted {
+        return Box::new(|_| Ok(()));
+    }
+    let file = args.platform.file.clone().unwrap_or_else(|| input::DEFAULT.into());
+    Box::new(move |revisions| {
+        // The root app has one source, unless somebody else configured it.
+        revisions.0.first().map_or(Ok(()), |revision| committed::check(&file, revision))
+    })
 }
 
 /// Who holds the Lease, for people who find it taken.

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use tiphys_model::{Plan, Platform, Scope};
-use tiphys_plan::PlanDocument;
+use tiphys_plan::{PlanDocument, Reach};
 use tiphys_report::{PlanTable, Timeline, plan_dot, plan_mermaid};
 
 use crate::args::{PlanArgs, PlanFormat};
@@ -24,9 +24,17 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
 
 /// Plans a scope as it was given on the command line.
 pub(crate) fn plan(platform: &Platform, scope: &str) -> Result<Plan, Failure> {
+    plan_reaching(platform, scope, Reach::Exactly)
+}
+
+pub(crate) fn plan_reaching(
+    platform: &Platform,
+    scope: &str,
+    reach: Reach,
+) -> Result<Plan, Failure> {
     let unknown = |why| Failure::unknown_scope(scope, why, platform);
     let parsed: Scope = scope.parse().map_err(|error| unknown(Some(error)))?;
-    tiphys_plan::plan(platform, &parsed).map_err(|_| unknown(None))
+    tiphys_plan::plan_reaching(platform, &parsed, reach).map_err(|_| unknown(None))
 }
 
 fn write(mut out: &mut dyn Write, plan: &Plan, format: PlanFormat) -> io::Result<()> {

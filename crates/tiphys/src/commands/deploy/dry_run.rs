@@ -1,0 +1,23 @@
+//! `tiphys deploy --dry-run`: what a run would find to do, without touching anything.
+
+use tiphys_cluster::{Forecast, forecast};
+use tiphys_model::{Exit, Plan, Platform};
+
+use crate::args::DeployArgs;
+use crate::failure::Failure;
+use crate::{output, runtime};
+
+pub(super) fn run(args: &DeployArgs, platform: &Platform, plan: &Plan) -> Result<Exit, Failure> {
+    let access = args.cluster.access();
+    let found = runtime::block_on(async {
+        let client = access.client().await?;
+        forecast(&client, platform, plan).await
+    })?;
+    let Forecast { root, apps } = found;
+    output::text(|out| {
+        writeln!(out, "{root}")?;
+        let width = apps.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+        apps.iter().try_for_each(|(name, what)| writeln!(out, "{name:<width$}  {what}"))
+    })?;
+    Ok(Exit::Done)
+}

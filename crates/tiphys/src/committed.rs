@@ -1,0 +1,115 @@
+//! Whether a platform file is what Git has: who deploys should deploy what others can see.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tiphys_cluster::{ClusterError, Kind};
+
+/// Compares a file, or the files of a directory, with a commit of the repository that it is in.
+pub(crate) fn check(platform: &Path, revision: &str) -> Result<(), ClusterError> {
+    let folder = if platform.is_dir() { platform } else { parent(platform) };
+    let root = git(folder, &["rev-parse", "--show-toplevel"])
+        .map_err(|why| unknown(platform, &format!("it is in no Git repository: {why}")))?;
+    if git(folder, &["cat-file", "-e", &format!("{revision}^{{commit}}")]).is_err() {
+        let why = format!("the repository does not have the commit {revision}, which is deployed");
+        return Err(unknown(platform, &why).hint("run `git fetch`, or use --allow-uncommitted"));
+    }
+    let root = PathBuf::from(String::from_utf8_lossy(&root).trim());
+    let full = platform.canonicalize().map_err(|error| unknown(platform, &error.to_string()))?;
+    let path = full.strip_prefix(&root).unwrap_or(&full).display().to_string();
+    let path = if path.is_empty() { ".".to_owned() } else { path };
+    // With one commit, the work tree is compared with it; files that Git does not know are not
+    // in the comparison.
+    let changed = git(&root, &["diff", "--name-only", revision, "--", &path])
+        .map_err(|why| unknown(platform, &why))?;
+    let untracked = git(&root, &["ls-files", "--others", "--", &path])
+        .map_err(|why| unknown(platform, &why))?;
+    let names = [changed, untracked].concat();
+    let names = String::from_utf8_lossy(&names);
+    let names: Vec<&str> = names.lines().filter(|name| is_platform_file(name)).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    Err(ClusterError::new(
+        Kind::Configuration,
+        "the platform file is not what Git has",
+        format!("{} differs from the commit {revision}, which is deployed", names.join(", ")),
+    )
+    .hint("commit and push it, check the commit out, or use --allow-uncommitted"))
+}
+
+fn is_platform_file(name: &str) -> bool {
+    let extension = Path::new(name).extension();
+    extension.is_some_and(|extension| extension == "yaml" || extension == "yml")
+}
+
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn unknown(platform: &Path, why: &str) -> ClusterError {
+    let what = format!("whether {} is what Git has is unknown", platform.display());
+    ClusterError::new(Kind::Configuration, what, why)
+        .hint("deploy from a clone of the platform's repository, or use --allow-uncommitted")
+}
+
+fn git(folder: &Path, args: &[&str]) -> Result<Vec<u8>, String> {
+    let output = Command::new("git").arg("-C").arg(folder).args(args).output();
+    let output = output.map_err(|error| format!("`git` cannot be started: {error}"))?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn repository() -> (tempfile::TempDir, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let run = |args: &[&str]| git(folder.path(), args).unwrap();
+        run(&["init", "-q"]);
+        run(&["config", "user.email", "somebody@example.org"]);
+        run(&["config", "user.name", "Somebody"]);
+        fs::create_dir(folder.path().join("env")).unwrap();
+        fs::write(folder.path().join("env/platform.yaml"), "a\n").unwrap();
+        run(&["add", "."]);
+        run(&["commit", "-q", "-m", "first"]);
+        let head = String::from_utf8(run(&["rev-parse", "HEAD"])).unwrap();
+        (folder, head.trim().to_owned())
+    }
+
+    #[test]
+    fn what_is_committed_passes_and_what_was_changed_does_not() {
+        let (folder, head) = repository();
+        let file = folder.path().join("env/platform.yaml");
+        let directory = folder.path().join("env");
+        assert_eq!(check(&file, &head), Ok(()));
+        assert_eq!(check(&directory, &head), Ok(()));
+        fs::write(directory.join("notes.txt"), "x").unwrap();
+        assert_eq!(check(&directory, &head), Ok(()), "no platform file");
+        fs::write(directory.join("more.yaml"), "b\n").unwrap();
+        assert_eq!(check(&file, &head), Ok(()), "another file");
+        assert!(check(&directory, &head).unwrap_err().why.contains("env/more.yaml"));
+        fs::write(&file, "changed\n").unwrap();
+        assert!(check(&file, &head).unwrap_err().why.contains("env/platform.yaml"));
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_refused() {
+        let (folder, _) = repository();
+        let file = folder.path().join("env/platform.yaml");
+        let other = "0123456789012345678901234567890123456789";
+        assert!(check(&file, other).unwrap_err().next.unwrap().contains("git fetch"));
+        let alone = tempfile::tempdir().unwrap();
+        let file = alone.path().join("platform.yaml");
+        fs::write(&file, "a\n").unwrap();
+        assert_eq!(check(&file, other).unwrap_err().kind, Kind::Configuration);
+    }
+}

@@ -1,0 +1,109 @@
+//! The audit log as a witness: what was written to Applications, by whom, in which order.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use tiphys_cluster::Application;
+use tiphys_e2e::{Site, World, figure};
+use tiphys_lab::audit::{self, Record};
+
+/// A place in the log.
+pub(crate) struct Mark {
+    log: PathBuf,
+    place: u64,
+}
+
+impl Mark {
+    pub(crate) fn now(world: &World) -> Mark {
+        let log = world.audit_log.clone().expect("only the lab has a log to read");
+        let place = audit::length(&log).expect("the audit log");
+        Mark { log, place }
+    }
+
+    /// What was written to the site's apps since, in the order of their versions.
+    pub(crate) fn writes(&self, site: &Site) -> Writes {
+        let records = audit::read_from(&self.log, self.place).expect("the audit log");
+        let mut writes: Vec<Record> = records
+            .into_iter()
+            .filter(|record| record.is_write() && record.resource_version().is_some())
+            .filter(|record| {
+                let object = record.object_ref.as_ref();
+                object.is_some_and(|o| o.resource == "applications" && is_app(site, &o.name))
+            })
+            .collect();
+        writes.sort_by_key(Record::resource_version);
+        Writes(writes)
+    }
+}
+
+fn is_app(site: &Site, name: &str) -> bool {
+    site.platform.apps.iter().any(|app| app.name == name)
+}
+
+pub(crate) struct Writes(Vec<Record>);
+
+impl Writes {
+    fn applications(&self) -> impl Iterator<Item = (u64, Application)> {
+        self.0.iter().map(|record| {
+            let object = record.response_object.clone().expect("the policy keeps Applications");
+            let version = record.resource_version().expect("a version");
+            (version, serde_json::from_value(object).expect("an Application"))
+        })
+    }
+
+    /// The versions at which operations were set, for each app. One operation is one, however
+    /// often it is seen.
+    pub(crate) fn operations(&self) -> BTreeMap<String, Vec<u64>> {
+        let mut set: BTreeMap<String, Vec<(String, u64)>> = BTreeMap::new();
+        for (version, application) in self.applications() {
+            let Some(operation) = &application.operation else { continue };
+            let id = operation.info.iter().flatten().map(|info| info.value.clone()).collect();
+            let known = set.entry(application.name().to_owned()).or_default();
+            if known.iter().all(|(other, _)| *other != id) {
+                known.push((id, version));
+            }
+        }
+        let versions = |ids: Vec<(String, u64)>| ids.into_iter().map(|(_, v)| v).collect();
+        set.into_iter().map(|(app, ids)| (app, versions(ids))).collect()
+    }
+
+    /// Before the write that set the operation of an app, each of its dependencies had been
+    /// written as Healthy and Synced at the revision, and not been written otherwise since.
+    pub(crate) fn check_order(&self, site: &Site, revision: &str) {
+        let mut states: BTreeMap<String, Vec<(u64, bool)>> = BTreeMap::new();
+        for (version, application) in self.applications() {
+            let status = &application.status;
+            let well = status.health.status == "Healthy"
+                && status.sync.status == "Synced"
+                && status.sync.revision == revision;
+            states.entry(application.name().to_owned()).or_default().push((version, well));
+        }
+        let mut edges = 0;
+        let started = self.operations();
+        for app in &site.platform.apps {
+            let Some(start) = started.get(&app.name).and_then(|versions| versions.first()) else {
+                continue;
+            };
+            for dependency in &app.depends_on {
+                let before = states.get(dependency).into_iter().flatten();
+                let last = before.take_while(|(version, _)| version < start).last();
+                let well = last.is_some_and(|(_, well)| *well);
+                assert!(well, "{} started before {dependency} was well", app.name);
+                edges += 1;
+            }
+        }
+        figure(&format!("{edges} edges in order"));
+    }
+
+    /// Writes that we caused, for each app: the controller's own are not ours.
+    pub(crate) fn of_ours(&self) -> BTreeMap<String, u32> {
+        let mut counts = BTreeMap::new();
+        for record in &self.0 {
+            if !record.user.username.contains("application-controller") {
+                let name = record.object_ref.as_ref().map(|object| object.name.clone());
+                *counts.entry(name.unwrap_or_default()).or_default() += 1;
+            }
+        }
+        counts
+    }
+}

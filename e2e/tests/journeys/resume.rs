@@ -1,0 +1,105 @@
+//! Runs that are killed or stopped in the middle, and clusters that go away for a while.
+
+use std::collections::BTreeMap;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use kube::api::{DeleteParams, ListParams};
+use tiphys_e2e::{PlatformFile, Site, World, figure, tiphys};
+
+use crate::audit::Mark;
+use crate::deploy::{arguments, configure, deploy};
+
+/// How often a run is killed: a soak sets `TIPHYS_E2E_KILLS=20`.
+const KILLS: u32 = 2;
+
+pub(crate) async fn after_kills(world: Arc<World>) {
+    let kills = std::env::var("TIPHYS_E2E_KILLS")
+        .map_or(KILLS, |text| text.parse().expect("TIPHYS_E2E_KILLS is a number"));
+    let mut site = Site::reference(&world, "kill", Duration::from_secs(1)).await;
+    let file = site.platform_file();
+    for generation in 1..=kills {
+        for app in &mut site.platform.apps {
+            app.generation = generation;
+        }
+        let revision = site.commit("everything changed");
+        if generation == 1 {
+            configure(&world, &file).await;
+        }
+        let before = Mark::now(&world);
+        let mut run = start(&world, &file);
+        // Spread over the time that a run takes, a different moment each time.
+        let moment = Duration::from_millis(2_000 + u64::from(generation * 7_919 % 31_000));
+        tokio::time::sleep(moment).await;
+        run.kill().expect("the run can be killed");
+        run.wait().expect("it has ended");
+        deploy(&world, &file, 0).await;
+        let writes = before.writes(&site);
+        writes.check_order(&site, revision.as_str());
+        let operations = writes.operations();
+        let twice: BTreeMap<_, _> = operations.iter().filter(|(_, o)| o.len() != 1).collect();
+        assert!(twice.is_empty(), "killed after {moment:?}: synced more than once: {twice:?}");
+        assert_eq!(operations.len(), 43, "killed after {moment:?}");
+    }
+    figure(&format!("{kills} kills, each app synced once for each change"));
+    site.close().await;
+}
+
+/// A run that was stopped for longer than its Lease must not do anything when it goes on.
+pub(crate) async fn after_a_stop(world: Arc<World>) {
+    let mut site = Site::reference(&world, "stop", Duration::from_secs(2)).await;
+    site.platform.apps.retain(|app| {
+        let few = ["metallb", "metallb-config", "cert-manager", "cluster-issuers", "ingress-nginx"];
+        few.iter().any(|name| app.name == format!("stop-{name}"))
+    });
+    site.commit("a few apps");
+    let file = site.platform_file();
+    configure(&world, &file).await;
+    let stopped = start(&world, &file);
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    signal(&stopped, "STOP");
+    // It waits for the Lease to run out, then takes over.
+    deploy(&world, &file, 0).await;
+    let before = Mark::now(&world);
+    signal(&stopped, "CONT");
+    let output = stopped.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(8), "{}", String::from_utf8_lossy(&output.stderr));
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(before.writes(&site).of_ours(), BTreeMap::new(), "it writes nothing more");
+    site.close().await;
+}
+
+/// Argo CD's own parts are restarted in the middle of a run.
+pub(crate) async fn while_argo_cd_restarts(world: Arc<World>) {
+    let site = Site::reference(&world, "restart", Duration::from_secs(2)).await;
+    site.commit("the reference platform");
+    let file = site.platform_file();
+    configure(&world, &file).await;
+    let run = start(&world, &file);
+    let pods: Api<Pod> = Api::namespaced(world.client.clone(), "argocd");
+    for part in ["argocd-application-controller", "argocd-repo-server", "argocd-server"] {
+        tokio::time::sleep(Duration::from_secs(8)).await;
+        let selector = format!("app.kubernetes.io/name={part}");
+        let list = ListParams::default().labels(&selector);
+        let deleted = pods.delete_collection(&DeleteParams::default(), &list).await;
+        deleted.expect("the pod can be deleted");
+    }
+    let output = tokio::task::spawn_blocking(|| run.wait_with_output()).await;
+    let output = output.expect("nobody cancels it").expect("it ends");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
+    site.close().await;
+}
+
+fn start(world: &World, file: &PlatformFile) -> Child {
+    let mut command = tiphys::command(&arguments(file), &world.kubeconfig);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("the program can be started")
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status();
+    assert!(sent.expect("kill can be started").success());
+}
