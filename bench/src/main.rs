@@ -7,6 +7,7 @@
 mod cli;
 mod curve;
 mod generate;
+mod health;
 mod instructions;
 mod plan;
 mod sim;
@@ -20,6 +21,7 @@ usage: tiphys-bench plan-curve              time and memory of reading and plann
        tiphys-bench plan-instructions       instructions under callgrind; 1 if not near-linear
        tiphys-bench sim-curve               time of simulated deployments, by size
        tiphys-bench sim-instructions        instructions of a transition; 1 if they grow
+       tiphys-bench health                  health scripts evaluated per second
        tiphys-bench cli TIPHYS [PLATFORM]   start-up, plan and size of a tiphys binary
        tiphys-bench generate APPS           prints a generated platform
        tiphys-bench plan-once FILE          reads and plans FILE once, prints its peak memory
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         ["sim-instructions"] => sim::instructions(),
         ["sim-once", apps, limit] => sim::once(apps, limit, true).map(|()| ExitCode::SUCCESS),
         ["sim-setup", apps, limit] => sim::once(apps, limit, false).map(|()| ExitCode::SUCCESS),
+        ["health"] => health::run().map(|()| ExitCode::SUCCESS),
         ["cli", tiphys] => cli::run(Path::new(tiphys), Path::new(cli::REFERENCE)),
         ["cli", tiphys, platform] => cli::run(Path::new(tiphys), Path::new(platform)),
         ["generate", apps] => generate(apps),

@@ -97,7 +97,7 @@ fn mean(plan: &Arc<Plan>) -> Result<(u32, Duration), Box<dyn Error>> {
 }
 
 /// How long this thread has been on a core: what others run in between does not count.
-fn on_core() -> Result<Duration, Box<dyn Error>> {
+pub(crate) fn on_core() -> Result<Duration, Box<dyn Error>> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     let nanos = text.split_whitespace().next().ok_or("schedstat is empty")?;
     Ok(Duration::from_nanos(nanos.parse()?))

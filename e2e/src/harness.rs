@@ -17,6 +17,7 @@ type Body = Box<dyn FnOnce(Arc<World>) -> Pin<Box<dyn Future<Output = ()> + Send
 pub struct Case {
     name: &'static str,
     disruptive: bool,
+    soak: bool,
     body: Body,
 }
 
@@ -25,13 +26,20 @@ impl Case {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        Case { name, disruptive: false, body: Box::new(|world| Box::pin(body(world))) }
+        Case { name, disruptive: false, soak: false, body: Box::new(|world| Box::pin(body(world))) }
     }
 
     /// It changes something that others share, so it runs last and alone.
     #[must_use]
     pub fn disruptive(mut self) -> Self {
         self.disruptive = true;
+        self
+    }
+
+    /// It takes long, so it runs only if `TIPHYS_E2E_SOAK=1` says so.
+    #[must_use]
+    pub fn soak(mut self) -> Self {
+        self.soak = true;
         self
     }
 }
@@ -73,9 +81,10 @@ fn run(
     arguments: &Arguments,
 ) -> ExitCode {
     let handle = runtime.handle().clone();
+    let soak = env::var("TIPHYS_E2E_SOAK").is_ok_and(|value| value == "1");
     let trials = cases.into_iter().map(|case| {
         let (world, handle) = (world.cloned(), handle.clone());
-        let ignored = world.is_none();
+        let ignored = world.is_none() || (case.soak && !soak);
         // A closure that is called once, where one that may be called often is wanted.
         let body = Mutex::new(Some(case.body));
         let trial = Trial::test(case.name, move || {

@@ -75,10 +75,16 @@ impl Site {
     /// The platform file as a file of its own.
     #[must_use]
     pub fn platform_file(&self) -> PlatformFile {
+        self.platform_file_with(|text| text)
+    }
+
+    /// Likewise, with a change.
+    #[must_use]
+    pub fn platform_file_with(&self, change: impl FnOnce(String) -> String) -> PlatformFile {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("platform.yaml");
         let text = self.platform.files().remove("platform.yaml").expect("a platform file");
-        std::fs::write(&path, text).expect("the platform file");
+        std::fs::write(&path, change(text)).expect("the platform file");
         PlatformFile { path, _folder: folder }
     }
 
@@ -170,9 +176,20 @@ impl Site {
         what: &str,
         holds: impl Fn(&Application) -> bool,
     ) -> Application {
+        self.until_within(PATIENCE, app, what, holds).await
+    }
+
+    /// Likewise, with a patience of its own.
+    pub async fn until_within(
+        &self,
+        patience: Duration,
+        app: &str,
+        what: &str,
+        holds: impl Fn(&Application) -> bool,
+    ) -> Application {
         let began = Instant::now();
         let mut last = None;
-        while began.elapsed() < PATIENCE {
+        while began.elapsed() < patience {
             last = self.applications().get_opt(app).await.ok().flatten();
             if let Some(application) = last.take_if(|application| holds(application)) {
                 return application;
@@ -183,7 +200,7 @@ impl Site {
             last.metadata.managed_fields = None;
             serde_json::to_string_pretty(&last).unwrap_or_default()
         });
-        unreachable!("{app} was not {what} within {PATIENCE:?}: {}", shown.unwrap_or_default())
+        unreachable!("{app} was not {what} within {patience:?}: {}", shown.unwrap_or_default())
     }
 
     /// Waits until an Application does not exist any more.

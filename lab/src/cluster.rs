@@ -213,7 +213,29 @@ impl Cluster {
         let mut kubectl = self.kubectl()?;
         let timeout = format!("--timeout={}s", patience.as_secs());
         kubectl.args(["-n", namespace, "rollout", "status", object, &timeout]);
-        command::run(&mut kubectl).map(|_| ())
+        match command::run(&mut kubectl) {
+            Ok(_) => Ok(()),
+            Err(LabError::Command { command, status, output }) => {
+                let output = format!("{output}{}", self.trouble(namespace));
+                Err(LabError::Command { command, status, output })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What usually explains why something does not become ready.
+    fn trouble(&self, namespace: &str) -> String {
+        let pressure = "-o=jsonpath={range .items[*].status.conditions[*]}{.type}={.status} {end}";
+        let asked: [&[&str]; 3] = [
+            &["-n", namespace, "get", "pods"],
+            &["-n", namespace, "get", "events", "--field-selector=type=Warning"],
+            &["get", "nodes", pressure],
+        ];
+        let answers = asked.iter().filter_map(|args| {
+            let mut kubectl = self.kubectl().ok()?;
+            command::run(kubectl.args(*args)).ok()
+        });
+        answers.collect::<Vec<_>>().join("\n")
     }
 }
 

@@ -40,13 +40,12 @@ impl Access {
         };
         config.map_err(|error| match &error {
             KubeconfigError::LoadContext(_) | KubeconfigError::CurrentContextNotSet => {
-                let context = self.context.as_deref().unwrap_or("current-context");
-                ClusterError::new(
-                    Kind::Configuration,
-                    format!("the kubeconfig has no context `{context}`"),
-                    chain(&error),
-                )
-                .hint("`kubectl config get-contexts` lists them; choose one with --context")
+                let what = match &self.context {
+                    Some(context) => format!("the kubeconfig has no context `{context}`"),
+                    None => "the kubeconfig has no current context".to_owned(),
+                };
+                ClusterError::new(Kind::Configuration, what, chain(&error))
+                    .hint("`kubectl config get-contexts` lists them; choose one with --context")
             }
             _ => no_config(&chain(&error)),
         })

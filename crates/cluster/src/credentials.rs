@@ -25,7 +25,7 @@ pub async fn teardown(
     read(client, platform, Purpose::Teardown).await
 }
 
-async fn read(
+pub(crate) async fn read(
     client: &Client,
     platform: &Platform,
     purpose: Purpose,

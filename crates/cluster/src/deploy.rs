@@ -4,21 +4,23 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use futures::channel::mpsc::unbounded;
 use kube::{Api, Client};
 use tiphys_model::operation::PlanTag;
 use tiphys_model::{Plan, Platform, Role};
 use tiphys_run::{Action, Event, Revisions, Time, Verdict};
 
+use crate::act::Actor;
 use crate::application::Application;
-use crate::argocd::{ArgoCd, CallError, Endpoint};
-use crate::credentials;
+use crate::argocd::CallError;
 use crate::engine::Engine;
 use crate::error::{ClusterError, Kind};
+use crate::evidence;
 use crate::generators::Generators;
 use crate::graph::{DeployedGraph, GraphStore};
 use crate::hold::Hold;
 use crate::lease::{Lease, NotRenewed, RENEWAL};
-use crate::names;
+use crate::names::{self, Purpose};
 use crate::signals::Signals;
 
 /// What is to be deployed.
@@ -67,11 +69,9 @@ impl Deploy {
         }
     }
 
-    async fn prepare(&self, note: &impl Fn(String)) -> Result<(ArgoCd, Lease), ClusterError> {
-        let (token, security) = credentials::deploy(&self.client, &self.platform).await?;
+    async fn prepare(&self, note: &impl Fn(String)) -> Result<(Actor, Lease), ClusterError> {
+        let argocd = Actor::new(&self.client, &self.platform, Purpose::Deploy).await?;
         let namespace = &self.platform.argocd.namespace;
-        let endpoint = Endpoint::new(self.client.clone(), namespace, security);
-        let argocd = ArgoCd::new(endpoint, Some(token));
         let lease = Lease::acquire(
             self.client.clone(),
             namespace,
@@ -86,7 +86,7 @@ impl Deploy {
 
     async fn hold_and_run(
         &self,
-        argocd: ArgoCd,
+        argocd: Actor,
         lease: &mut Lease,
         signals: &mut Signals,
         news: &dyn Fn(News),
@@ -102,7 +102,8 @@ impl Deploy {
         };
         let store = GraphStore::new(&self.client, &self.platform);
         let graph = RefCell::new(self.note_plan(&store).await?);
-        news(News::Began { run, revisions });
+        news(News::Began { run: run.clone(), revisions });
+        let witness = argocd.witness(&self.client);
         let engine = Engine {
             client: self.client.clone(),
             argocd,
@@ -111,14 +112,27 @@ impl Deploy {
             action: Action::Deploy,
             hold,
             held: true,
+            run,
         };
-        let events = |time, event: Event| {
-            if let Event::Done { app, .. } = &event {
-                graph.borrow_mut().done(&self.plan, *app);
-            }
-            news(News::Event(time, event));
+        let (sender, events) = unbounded();
+        let run = async {
+            let sender = sender;
+            let events = |time, event: Event| {
+                if let Event::Done { app, .. } = &event {
+                    graph.borrow_mut().done(&self.plan, *app);
+                }
+                // Whoever shows them is there for as long as this is.
+                sender.unbounded_send((time, event)).unwrap_or_default();
+            };
+            engine.run(lease, signals, &events).await
         };
-        let verdict = engine.run(lease, signals, &events).await?;
+        let look = async |app: &str, evidence| match &witness {
+            Some(witness) => witness.enrich(app, project, evidence).await,
+            None => evidence,
+        };
+        let show = |time, event| news(News::Event(time, event));
+        let (verdict, ()) = tokio::join!(run, evidence::narrate(events, &self.plan, look, show));
+        let verdict = verdict?;
         // Whoever took the platform over keeps the graph from now on.
         if verdict != Verdict::LeaseLost {
             store.write(&graph.into_inner()).await?;
@@ -141,7 +155,7 @@ impl Deploy {
     /// Holds the apps, syncs the generators, and waits for the Applications.
     async fn bring_in(
         &self,
-        argocd: &ArgoCd,
+        argocd: &Actor,
         hold: &Hold,
         epoch: u64,
         news: &dyn Fn(News),

@@ -1,5 +1,6 @@
 //! The local engine: the driver in this process, one watch, and requests to Argo CD.
 
+mod announce;
 mod effects;
 mod pace;
 
@@ -16,24 +17,27 @@ use tiphys_run::{
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use crate::act::Actor;
 use crate::application::Application;
-use crate::argocd::ArgoCd;
 use crate::error::{ClusterError, Kind};
 use crate::hold::Hold;
 use crate::lease::{Lease, NotRenewed, RENEWAL};
 use crate::signals::Signals;
 use crate::watch::{self, News};
+use announce::Announcer;
 use effects::Hands;
 
 /// What a run works with.
 pub struct Engine {
     pub client: Client,
-    pub argocd: ArgoCd,
+    pub argocd: Actor,
     pub namespace: String,
     pub plan: Arc<Plan>,
     pub action: Action,
     pub hold: Arc<Hold>,
     pub held: bool,
+    /// How this run is called.
+    pub run: String,
 }
 
 /// What came back from outside.
@@ -52,6 +56,7 @@ struct Local<'a> {
     names: BTreeMap<String, AppIx>,
     hands: Arc<Hands>,
     returned: UnboundedSender<Returned>,
+    announcer: Announcer,
     /// Whom to tell what happens.
     events: &'a dyn Fn(Time, Event),
     /// Filled until the whole platform has been seen once.
@@ -77,6 +82,7 @@ impl Engine {
         let watched: BTreeSet<String> = names.keys().cloned().collect();
         let news = watch::applications(self.client.clone(), &self.namespace, watched);
         let (returned, inbox) = unbounded_channel();
+        let announcer = Announcer::start(self.client.clone(), self.run);
         let hands = Hands {
             applications: Api::namespaced(self.client, &self.namespace),
             argocd: self.argocd,
@@ -93,6 +99,7 @@ impl Engine {
             names,
             hands: Arc::new(hands),
             returned,
+            announcer,
             events,
             held: self.held,
         };
@@ -140,8 +147,8 @@ impl Local<'_> {
                 () = tick => self.tell(Input::Tick)?,
             }
         }
-        let verdict = self.driver.machine().verdict();
-        verdict.ok_or_else(ended)
+        self.announcer.finish().await;
+        self.driver.machine().verdict().ok_or_else(ended)
     }
 
     /// Keeps the Lease. An error that is returned as a value is the end of the run.
@@ -217,6 +224,9 @@ impl Local<'_> {
                 .hint("this is a mistake in Tiphys: please report it with the command")
         })?;
         for event in events {
+            if let Some(app) = event.app() {
+                self.announcer.announce(&event, self.hands.reference(app));
+            }
             (self.events)(now, event);
         }
         for effect in effects {

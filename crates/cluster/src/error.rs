@@ -84,7 +84,11 @@ fn from_kube(what: String, error: &kube::Error) -> ClusterError {
         kube::Error::SerdeError(error) => (Kind::Failed, chain(error)),
         other => (Kind::Unreachable, chain(other)),
     };
-    let error = ClusterError::new(kind, what, why);
+    let error = match kind {
+        // What was asked for does not matter then.
+        Kind::Unreachable => ClusterError::new(kind, "the cluster cannot be reached", why),
+        _ => ClusterError::new(kind, what, why),
+    };
     match kind {
         Kind::Denied => error.hint("check the credentials in the kubeconfig and their rights"),
         Kind::Unreachable => {

@@ -16,8 +16,9 @@ use tiphys_model::{AppName, OperationId, Platform, SyncStatus};
 use tiphys_run::gate::{self, OperationProgress};
 use tiphys_run::{ConditionKind, Observation, Revisions};
 
+use crate::act::Actor;
 use crate::application::{Application, ResourceStatus};
-use crate::argocd::{ArgoCd, CallError, Refusal, SyncRequest};
+use crate::argocd::{CallError, Refusal, SyncRequest};
 use crate::error::{ClusterError, Kind};
 use crate::names;
 
@@ -30,7 +31,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(300);
 /// Syncs the generators of a platform.
 pub(crate) struct Generators<'a> {
     pub(crate) platform: &'a Platform,
-    pub(crate) argocd: &'a ArgoCd,
+    pub(crate) argocd: &'a Actor,
     pub(crate) applications: &'a Api<Application>,
     pub(crate) tag: PlanTag,
     pub(crate) epoch: u64,

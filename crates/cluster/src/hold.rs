@@ -1,7 +1,7 @@
 //! The hold: automated sync is denied to apps that are not Done yet.
 
 mod batch;
-mod windows;
+pub(crate) mod windows;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

@@ -3,6 +3,7 @@
 //! Decisions are not made here: what is seen becomes the core's observations, and what the core
 //! asks for becomes requests.
 
+mod act;
 pub mod application;
 pub mod argocd;
 pub mod configure;
@@ -11,6 +12,7 @@ pub mod credentials;
 mod deploy;
 mod engine;
 mod error;
+pub mod evidence;
 mod forecast;
 mod generators;
 mod graph;
@@ -18,8 +20,10 @@ mod hold;
 mod lease;
 pub mod names;
 mod signals;
+pub mod status;
 mod watch;
 
+pub use act::Actor;
 pub use application::Application;
 pub use connect::Access;
 pub use deploy::{Check, Deploy, News};

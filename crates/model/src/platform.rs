@@ -41,6 +41,18 @@ pub struct ArgoCd {
     pub namespace: String,
     pub project: String,
     pub root_project: String,
+    pub access: ArgoCdAccess,
+}
+
+/// How a run acts on Argo CD.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ArgoCdAccess {
+    /// Through its API, with a token: Argo CD's own rights decide.
+    #[default]
+    Api,
+    /// Through the fields of Applications, for installations without an API server: Kubernetes'
+    /// rights decide.
+    Kubernetes,
 }
 
 /// The rules of a run that concern the platform as a whole.

@@ -12,8 +12,10 @@ mod objects;
 mod plan_graph;
 mod plan_table;
 mod screen;
+mod status;
 pub mod style;
 mod summary;
+mod why;
 
 pub use diagnostics::render_diagnostics;
 pub use lines::event_line;
@@ -22,4 +24,6 @@ pub use objects::{ObjectLine, ObjectState, difference, object_table};
 pub use plan_graph::{plan_dot, plan_mermaid};
 pub use plan_table::{PlanTable, Timeline};
 pub use screen::{Size, frame};
+pub use status::{StatusReport, ValidateReport, status_line};
 pub use summary::Summary;
+pub use why::WhyReport;

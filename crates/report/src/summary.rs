@@ -4,12 +4,13 @@
 use std::fmt;
 
 use tiphys_model::AppName;
-use tiphys_run::{AppState, Evidence, RunView};
+use tiphys_run::{AppState, RunView};
 
 use crate::clock::took;
 use crate::columns::{Align, Cell, columns};
 use crate::lines::chain;
 use crate::style::{BAD, FAINT, GOOD, STRONG, WARNING, paint};
+use crate::why::evidence_lines;
 
 /// How many of the slowest apps are named.
 const SLOWEST: usize = 5;
@@ -126,18 +127,6 @@ impl<'a> Summary<'a> {
         }
         Ok(())
     }
-}
-
-fn evidence_lines(evidence: &Evidence) -> Vec<String> {
-    let mut lines = Vec::new();
-    match (&evidence.health, &evidence.message) {
-        (Some(health), Some(message)) => lines.push(format!("{health}, {message}")),
-        (Some(health), None) => lines.push(health.to_string()),
-        (None, Some(message)) => lines.push(message.to_string()),
-        (None, None) => {}
-    }
-    lines.extend(evidence.drifted.iter().map(|drifted| format!("drifted {drifted}")));
-    lines
 }
 
 impl fmt::Display for Summary<'_> {

@@ -7,7 +7,9 @@ use tiphys_model::{AppIx, Exit, Health, OperationId};
 
 use crate::cause::Cause;
 use crate::gate::Suspicion;
-use crate::observation::{LastOperation, Observation, OperationPhase, Revisions};
+use crate::observation::{
+    Condition, ConditionKind, LastOperation, Observation, OperationPhase, Revisions,
+};
 use crate::time::Time;
 
 /// One change of a run's state. Each kind says what its consumers may rely on.
@@ -143,6 +145,45 @@ pub enum Event {
     Finished {
         verdict: Verdict,
     },
+}
+
+impl Event {
+    /// The app whose step an event changes.
+    #[must_use]
+    pub fn app(&self) -> Option<AppIx> {
+        match self {
+            Event::Begun | Event::Held | Event::Interrupted { .. } | Event::Finished { .. } => None,
+            Event::Waiting { app, .. }
+            | Event::RefreshAsked { app }
+            | Event::RefreshWanted { app }
+            | Event::Refreshed { app }
+            | Event::HeldUp { app, .. }
+            | Event::Freed { app }
+            | Event::Syncing { app, .. }
+            | Event::Accepted { app, .. }
+            | Event::Unanswered { app, .. }
+            | Event::Resent { app }
+            | Event::LookReturned { app }
+            | Event::Postponed { app, .. }
+            | Event::Converging { app }
+            | Event::RevisionMoved { app, .. }
+            | Event::Retrying { app, .. }
+            | Event::Suspected { app, .. }
+            | Event::Cleared { app }
+            | Event::Done { app, .. }
+            | Event::Ailing { app, .. }
+            | Event::Recovered { app }
+            | Event::Failed { app, .. }
+            | Event::Skipped { app, .. }
+            | Event::Removing { app }
+            | Event::Removed { app }
+            | Event::HandOffAsked { app }
+            | Event::HandedOff { app }
+            | Event::TerminateAsked { app }
+            | Event::Terminated { app }
+            | Event::Looked { app } => Some(*app),
+        }
+    }
 }
 
 /// What a step waits for before it may start.
@@ -288,6 +329,22 @@ pub struct Evidence {
     /// Resources that are not as the source says, with their fields.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drifted: Vec<String>,
+    /// The resource that is worst off, and what it says. This and the rest is for an engine to
+    /// add that can look closer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
+    /// What Kubernetes has said about it, the newest last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
+    /// The last lines that its pod has written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub logs: Vec<String>,
+    /// What it most likely is, and what to do then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub likely: Option<String>,
+    /// What could not be looked at, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unseen: Vec<String>,
 }
 
 impl Evidence {
@@ -299,6 +356,9 @@ impl Evidence {
             let last = seen.last.as_ref().filter(failed)?;
             (!last.message.is_empty()).then(|| last.message.clone())
         };
+        // Argo CD does not rewrite SyncError while automated sync is held.
+        let telling = |condition: &&Condition| condition.kind != ConditionKind::Sync;
+        let condition = || seen.conditions.iter().find(telling).map(|c| c.message.clone());
         let drifted = |d: &crate::observation::Drifted| {
             if d.fields.is_empty() {
                 d.resource.to_string()
@@ -308,8 +368,9 @@ impl Evidence {
         };
         Evidence {
             health: Some(seen.health),
-            message: seen.health_message.clone().or_else(operation_message),
+            message: seen.health_message.clone().or_else(operation_message).or_else(condition),
             drifted: seen.drifted.iter().map(drifted).collect(),
+            ..Evidence::default()
         }
     }
 }

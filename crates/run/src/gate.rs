@@ -115,7 +115,7 @@ impl Suspicion {
 }
 
 /// What makes every further question useless.
-fn hopeless(seen: &Observation) -> Option<Cause> {
+pub(crate) fn hopeless(seen: &Observation) -> Option<Cause> {
     if seen.deleting.is_some() {
         return Some(Cause::BeingDeleted);
     }
@@ -124,7 +124,7 @@ fn hopeless(seen: &Observation) -> Option<Cause> {
 }
 
 /// Questions 4 to 7, which an app that was synced and one that need not be have in common.
-fn missing(seen: &Observation, tolerated: &[String]) -> Option<Missing> {
+pub(crate) fn missing(seen: &Observation, tolerated: &[String]) -> Option<Missing> {
     if !seen.compared_to_spec {
         return Some(Missing::Comparison);
     }
@@ -140,7 +140,7 @@ fn missing(seen: &Observation, tolerated: &[String]) -> Option<Missing> {
     seen.unmet.first().map(|unmet| Missing::Criterion { unmet: unmet.clone() })
 }
 
-fn comparison_trouble(seen: &Observation) -> Option<Suspicion> {
+pub(crate) fn comparison_trouble(seen: &Observation) -> Option<Suspicion> {
     let kinds = [ConditionKind::Comparison, ConditionKind::Unknown];
     let condition = seen.condition(&kinds)?;
     Some(Suspicion::Comparison { message: condition.message.clone() })

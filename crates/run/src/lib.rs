@@ -13,6 +13,7 @@ mod machine;
 mod observation;
 pub mod planted;
 mod recorder;
+pub mod status;
 mod time;
 mod view;
 

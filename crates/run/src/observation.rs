@@ -82,6 +82,17 @@ pub enum OperationPhase {
     Error,
 }
 
+impl OperationPhase {
+    /// Whether the operation has ended, well or not.
+    #[must_use]
+    pub fn is_over(self) -> bool {
+        match self {
+            OperationPhase::Running | OperationPhase::Terminating => false,
+            OperationPhase::Succeeded | OperationPhase::Failed | OperationPhase::Error => true,
+        }
+    }
+}
+
 /// A resource that is not as the source says, and in which fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drifted {

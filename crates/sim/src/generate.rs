@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tiphys_model::graph::{Edge, Graph};
 use tiphys_model::platform::{
-    AppType, ArgoCd, Backoff, Dependency, Group, Hold, Policies, Retry, Timeouts,
+    AppType, ArgoCd, ArgoCdAccess, Backoff, Dependency, Group, Hold, Policies, Retry, Timeouts,
 };
 use tiphys_model::{App, AppIx, AppName, GroupName, Platform, PlatformName, StackName};
 
@@ -79,6 +79,7 @@ pub fn platform(shape: Shape, chance: &mut Chance) -> Platform {
             namespace: "argocd".to_owned(),
             project: "platform".to_owned(),
             root_project: "platform-root".to_owned(),
+            access: ArgoCdAccess::Api,
         },
         policies: Policies {
             hold: if chance.once_in(5) { Hold::Always } else { Hold::DuringRun },

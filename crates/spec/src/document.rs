@@ -11,7 +11,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use tiphys_model::platform::{AppType, Hold};
+use tiphys_model::platform::{AppType, ArgoCdAccess, Hold};
 use tiphys_model::{AppName, GroupName, PlatformName, StackName};
 
 use crate::decode::{List, expected};
@@ -110,7 +110,7 @@ pub(crate) struct SourceDocument {
     pub(crate) path: String,
 }
 
-#[derive(Debug, JsonSchema)]
+#[derive(Debug, Default, JsonSchema)]
 #[schemars(rename = "ArgoCD", rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("required" = []))]
 pub(crate) struct ArgoCdDocument {
@@ -123,6 +123,10 @@ pub(crate) struct ArgoCdDocument {
     /// The AppProject of the root app and other generators; `platform-root` unless given.
     #[schemars(schema_with = "schema::text")]
     pub(crate) root_project: Option<String>,
+    /// How a run acts on Argo CD: through its API, or, where it has none, through the fields of
+    /// Applications.
+    #[schemars(schema_with = "schema::access")]
+    pub(crate) access: Option<ArgoCdAccess>,
 }
 
 #[derive(Debug, JsonSchema)]

@@ -79,6 +79,10 @@ pub(crate) fn hold(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "enum": ["during-run", "always"], "default": "during-run" })
 }
 
+pub(crate) fn access(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "enum": ["api", "kubernetes"], "default": "api" })
+}
+
 pub(crate) fn app_type(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "enum": AppType::ALL.map(AppType::as_str), "default": "simple" })
 }

@@ -1,6 +1,8 @@
 //! The command line. Doc comments are the help texts.
 
 mod configure;
+mod health;
+mod status;
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -9,6 +11,8 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 
 pub(crate) use configure::{ConfigureArgs, ObjectsFormat};
+pub(crate) use health::{HealthAction, HealthArgs, HealthFormat, HealthTestArgs};
+pub(crate) use status::{DocumentFormat, LookArgs, StatusArgs, ValidateArgs, WhyArgs};
 
 /// Deploys a platform of interdependent Argo CD Applications in dependency order, each step
 /// gated on real, current health.
@@ -38,6 +42,18 @@ pub(crate) enum Action {
     /// Run it again at any time: what is as it should be is not touched, and a token that was
     /// revoked is replaced. Fields that somebody else manages are never taken.
     Configure(ConfigureArgs),
+    /// Say whether the platform is as it should be, and what is not; changes nothing
+    ///
+    /// Exits with 0 if every app is Synced and Healthy at what its source says, otherwise with 1.
+    Validate(ValidateArgs),
+    /// Show phase, authority, hold and the state of each app; changes nothing
+    Status(StatusArgs),
+    /// Explain the state of an app: reasons, gate, evidence, what to do next; changes nothing
+    Why(WhyArgs),
+    /// Show what Argo CD would say of an object's health, and which check decides
+    ///
+    /// Needs no cluster. Scripts run within limits of time and memory, and reach nothing.
+    Health(HealthArgs),
     /// Print the JSON Schema of platform files
     Schema,
     /// Print a completion script for a shell

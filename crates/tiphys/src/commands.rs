@@ -3,7 +3,11 @@
 pub(crate) mod completion;
 pub(crate) mod configure;
 pub(crate) mod deploy;
+pub(crate) mod health;
 pub(crate) mod plan;
 pub(crate) mod rehearse;
 pub(crate) mod schema;
+pub(crate) mod status;
+pub(crate) mod validate;
 pub(crate) mod version;
+pub(crate) mod why;

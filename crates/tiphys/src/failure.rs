@@ -21,12 +21,14 @@ pub(crate) enum Failure {
     Environment { wanted: String, found: Option<String> },
     /// The scope names nothing.
     Scope { given: String, why: Option<ScopeError>, nearest: Option<String> },
-    /// A fault names an app that is not there.
-    App { given: AppName, nearest: Option<String> },
+    /// An app that is not there, and why it is asked for.
+    App { given: AppName, why: Option<&'static str>, nearest: Option<String> },
     /// The data could not be written.
     Output(io::Error),
     /// The cluster, or something in it.
     Cluster(ClusterError),
+    /// Objects or health scripts cannot be read.
+    Health(Notice),
     /// `--plan` asks for another plan.
     Plan { wanted: String, found: String },
     /// The program contradicts itself.
@@ -39,7 +41,7 @@ impl Failure {
             Failure::Input(_) | Failure::Platform(..) | Failure::Environment { .. } => {
                 Exit::Configuration
             }
-            Failure::Plan { .. } => Exit::Configuration,
+            Failure::Plan { .. } | Failure::Health(_) => Exit::Configuration,
             Failure::Scope { .. } | Failure::App { .. } => Exit::NotFound,
             Failure::Cluster(error) => error.exit(),
             Failure::Output(_) | Failure::Bug(_) => Exit::Failed,
@@ -60,10 +62,14 @@ impl Failure {
         Failure::Scope { given: given.to_owned(), why, nearest }
     }
 
-    pub(crate) fn unknown_app(given: &AppName, platform: &Platform) -> Self {
+    pub(crate) fn unknown_app(
+        given: &AppName,
+        why: Option<&'static str>,
+        platform: &Platform,
+    ) -> Self {
         let names = platform.apps.iter().map(|app| app.name.as_str());
         let nearest = nearest(given.as_str(), names).map(str::to_owned);
-        Failure::App { given: given.clone(), nearest }
+        Failure::App { given: given.clone(), why, nearest }
     }
 
     pub(crate) fn render(&self) -> String {
@@ -90,10 +96,10 @@ impl Failure {
                     None => "`tiphys plan` lists the stacks and apps".to_owned(),
                 }),
             }),
-            Failure::App { given, nearest } => render_notice(&Notice {
+            Failure::App { given, why, nearest } => render_notice(&Notice {
                 what: format!("the platform has no app `{given}`"),
                 place: None,
-                why: Some("a fault is given for it".to_owned()),
+                why: why.map(str::to_owned),
                 next: Some(match nearest {
                     Some(name) => format!("did you mean `{name}`?"),
                     None => "`tiphys plan` lists the apps".to_owned(),
@@ -111,6 +117,7 @@ impl Failure {
                 why: Some(format!("its digest is {found}")),
                 next: Some("`tiphys plan` shows what it is now".to_owned()),
             }),
+            Failure::Health(notice) => render_notice(notice),
             Failure::Bug(what) => render_notice(&Notice {
                 what: "the run contradicts itself, so it was stopped".to_owned(),
                 place: None,

@@ -36,7 +36,11 @@ fn main() -> ExitCode {
 fn run(args: Args) -> Result<Exit, Failure> {
     match args.action {
         Action::Deploy(args) => return commands::deploy::run(&args),
+        Action::Health(args) => return commands::health::run(&args),
         Action::Rehearse(args) => return commands::rehearse::run(args),
+        Action::Validate(args) => return commands::validate::run(&args),
+        Action::Status(args) => return commands::status::run(&args),
+        Action::Why(args) => return commands::why::run(&args),
         Action::Plan(args) => commands::plan::run(&args),
         Action::Configure(args) => commands::configure::run(&args),
         Action::Schema => commands::schema::run(),

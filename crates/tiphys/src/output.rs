@@ -8,12 +8,19 @@ use crate::failure::Failure;
 
 /// Writes data for programs to stdout, byte for byte.
 pub(crate) fn data(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-    buffered(io::stdout().lock(), write)
+    buffered(io::stdout().lock(), write).map(drop)
 }
 
 /// Writes text for people to stdout. Colours are stripped where they do not belong, and with
 /// them whatever looks like one: nothing that a program reads back may go this way.
 pub(crate) fn text(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    buffered(anstream::stdout().lock(), write).map(drop)
+}
+
+/// As [`text`], for what would go on for ever: whether anybody still reads.
+pub(crate) fn text_while_read(
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<bool, Failure> {
     buffered(anstream::stdout().lock(), write)
 }
 
@@ -21,11 +28,12 @@ pub(crate) fn text(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Resu
 fn buffered(
     out: impl Write,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
     let mut out = io::BufWriter::new(out);
     match write(&mut out).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Output(error)),
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::Output(error)),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use jiff::Timestamp;
 use tiphys_cluster::Application;
 use tiphys_e2e::{Site, World, figure};
 use tiphys_lab::audit::{self, Record};
@@ -93,6 +94,34 @@ impl Writes {
             }
         }
         figure(&format!("{edges} edges in order"));
+    }
+
+    /// When the API server got the write that set an app's operation, for each app.
+    pub(crate) fn requested(&self) -> BTreeMap<String, Timestamp> {
+        let mut times = BTreeMap::new();
+        for record in &self.0 {
+            let object = record.response_object.as_ref().expect("the policy keeps Applications");
+            let name = record.object_ref.as_ref().map(|object| object.name.clone());
+            if object.get("operation").is_some() {
+                let time = record.request_received_timestamp.parse().expect("a time");
+                times.entry(name.unwrap_or_default()).or_insert(time);
+            }
+        }
+        times
+    }
+
+    /// When an app was first written as Healthy and Synced at the revision.
+    pub(crate) fn healthy(&self, revision: &str) -> BTreeMap<String, Timestamp> {
+        let mut times = BTreeMap::new();
+        for (record, (_, application)) in self.0.iter().zip(self.applications()) {
+            let status = &application.status;
+            let well = status.health.status == "Healthy" && status.sync.revision == revision;
+            if well && status.sync.status == "Synced" {
+                let time = record.stage_timestamp.parse().expect("a time");
+                times.entry(application.name().to_owned()).or_insert(time);
+            }
+        }
+        times
     }
 
     /// Writes that we caused, for each app: the controller's own are not ours.

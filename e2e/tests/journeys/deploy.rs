@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
+use kube::api::DeleteParams;
 use serde_json::Value;
 use tiphys_e2e::{PlatformFile, Site, World, figure, tiphys};
+use tiphys_lab::repository::{AppSource, Behaviour};
 
-use crate::audit::Mark;
+use crate::audit::{Mark, Writes};
 
 pub(crate) async fn in_order(world: Arc<World>) {
     let mut site = Site::reference(&world, "order", Duration::from_secs(3)).await;
@@ -29,6 +32,7 @@ pub(crate) async fn in_order(world: Arc<World>) {
         finished["makespanMs"], finished["criticalPathMs"]
     ));
     assert!(world.held(&site.platform.project).await.is_empty(), "everything was handed off");
+    tell_latencies(&site, &events, &writes, revision.as_str());
 
     let before = Mark::now(&world);
     let events = deploy(&world, &file, 0).await;
@@ -48,6 +52,62 @@ pub(crate) async fn in_order(world: Arc<World>) {
     assert_eq!(synced, changed.map(str::to_owned).into());
     writes.check_order(&site, revision.as_str());
     site.close().await;
+}
+
+/// Without Argo CD's API: no token, only the fields of Applications.
+pub(crate) async fn through_fields(world: Arc<World>) {
+    let mut site = Site::new(&world, "field").await;
+    site.platform.apps = vec![
+        AppSource::new("field-a", Behaviour::Healthy { after: Duration::from_secs(1) }),
+        AppSource::new("field-b", Behaviour::ConfigOnly).depends_on(&["field-a"]),
+    ];
+    let revision = site.commit("two apps");
+    let access = "    rootProject: field-root\n";
+    let file = site.platform_file_with(|text| {
+        assert!(text.contains(access), "{text}");
+        text.replace(access, &format!("{access}    access: kubernetes\n"))
+    });
+    configure(&world, &file).await;
+    let secrets = site.objects("v1", "Secret", Some("argocd"));
+    let gone = secrets.delete("tiphys-field-deploy", &DeleteParams::default()).await;
+    gone.expect("there is a token that is not needed");
+    let before = Mark::now(&world);
+    let events = deploy(&world, &file, 0).await;
+    assert_eq!(events.last().expect("events")["counts"]["applied"], 2);
+    before.writes(&site).check_order(&site, revision.as_str());
+    site.close().await;
+}
+
+/// How long a dependant's request took: after the gate let the last of its dependencies pass, and
+/// after that was first written as Healthy.
+fn tell_latencies(site: &Site, events: &[Value], writes: &Writes, revision: &str) {
+    let done: BTreeMap<&str, Timestamp> = events
+        .iter()
+        .filter(|event| event["kind"] == "step-done")
+        .filter_map(|event| Some((event["app"].as_str()?, event["at"].as_str()?.parse().ok()?)))
+        .collect();
+    let (requested, healthy) = (writes.requested(), writes.healthy(revision));
+    let (mut after_gate, mut after_healthy) = (Vec::new(), Vec::new());
+    for app in site.platform.apps.iter().filter(|app| !app.depends_on.is_empty()) {
+        let request = requested[&app.name];
+        let last = |times: &dyn Fn(&str) -> Timestamp| {
+            let last = app.depends_on.iter().map(|dependency| times(dependency)).max();
+            (request - last.expect("a dependency")).total(jiff::Unit::Millisecond).expect("a time")
+        };
+        after_gate.push(last(&|dependency| done[dependency]));
+        after_healthy.push(last(&|dependency| healthy[dependency]));
+    }
+    for (what, mut times) in
+        [("passed the gate", after_gate), ("was first written as Healthy", after_healthy)]
+    {
+        times.sort_by(f64::total_cmp);
+        let (median, last) = (times[times.len() / 2], times[times.len() - 1]);
+        figure(&format!(
+            "a dependant's request comes {median:.0} ms (median of {}) to {last:.0} ms after its \
+             last dependency {what}",
+            times.len()
+        ));
+    }
 }
 
 pub(crate) async fn configure(world: &World, file: &PlatformFile) {

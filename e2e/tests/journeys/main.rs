@@ -7,7 +7,10 @@ mod audit;
 mod configure;
 mod deploy;
 mod failure;
+mod outage;
 mod resume;
+mod status;
+mod waves;
 
 use std::process::ExitCode;
 
@@ -16,11 +19,23 @@ use tiphys_e2e::{Case, main as run};
 fn main() -> ExitCode {
     run(vec![
         Case::new("deploy_follows_the_order_and_is_idempotent", deploy::in_order),
+        Case::new("deploy_needs_no_api_of_argo_cd", deploy::through_fields),
         Case::new("deploy_tells_failures_apart_and_resumes", failure::in_every_way),
         Case::new("deploy_resumes_after_being_killed", resume::after_kills),
         Case::new("a_run_that_lost_its_lease_does_nothing_more", resume::after_a_stop),
+        Case::new("deploy_ends_with_4_when_its_token_is_revoked", outage::a_revoked_token),
         Case::new("deploy_survives_restarts_of_argo_cd", resume::while_argo_cd_restarts)
             .disruptive(),
+        Case::new("deploy_survives_a_silent_api_server", outage::for_a_while).disruptive().soak(),
+        Case::new("deploy_is_quicker_than_sync_waves", waves::against_sync_waves)
+            .disruptive()
+            .soak(),
+        Case::new("deploy_ends_with_6_when_the_cluster_stays_away", outage::for_good)
+            .disruptive()
+            .soak(),
+        Case::new("validate_of_a_healthy_platform_and_a_bypass", status::of_a_healthy_platform),
+        Case::new("validate_names_the_true_cause_first", status::of_broken_platforms),
+        Case::new("why_knows_the_common_troubles", status::of_common_troubles),
         Case::new("configure_makes_a_token_that_works_and_no_more", configure::a_token_works),
         Case::new("configure_changes_nothing_a_second_time", configure::a_second_run),
         Case::new("configure_dry_run_writes_nothing", configure::a_dry_run),

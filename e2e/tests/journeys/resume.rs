@@ -14,7 +14,7 @@ use crate::audit::Mark;
 use crate::deploy::{arguments, configure, deploy};
 
 /// How often a run is killed: a soak sets `TIPHYS_E2E_KILLS=20`.
-const KILLS: u32 = 2;
+const KILLS: u32 = 1;
 
 pub(crate) async fn after_kills(world: Arc<World>) {
     let kills = std::env::var("TIPHYS_E2E_KILLS")

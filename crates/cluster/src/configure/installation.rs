@@ -32,11 +32,7 @@ pub(super) async fn check(client: &Client, namespace: &str) -> Result<(), Cluste
         Ok(list) => list.resources,
         Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
         Err(error) => {
-            let mut error = ClusterError::kube("the cluster does not say what it has")(error);
-            if error.kind == Kind::Unreachable {
-                "the cluster cannot be reached".clone_into(&mut error.what);
-            }
-            return Err(error);
+            return Err(ClusterError::kube("the cluster does not say what it has")(error));
         }
     };
     for wanted in ["applications", "appprojects"] {

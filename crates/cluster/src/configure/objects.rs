@@ -165,6 +165,7 @@ pub(super) mod tests {
                 namespace: "argocd".to_owned(),
                 project: "apps".to_owned(),
                 root_project: "roots".to_owned(),
+                access: tiphys_model::platform::ArgoCdAccess::default(),
             },
             policies: Policies {
                 hold: Hold::DuringRun,

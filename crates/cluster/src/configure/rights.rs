@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use tiphys_model::Platform;
+use tiphys_model::platform::ArgoCdAccess;
 
 use super::objects::metadata;
 use crate::names::{self, Purpose};
@@ -58,7 +59,8 @@ pub(super) fn in_kubernetes(platform: &Platform) -> [Value; 3] {
     [account, role, binding]
 }
 
-/// Seeing is done here, acting through Argo CD: no right to write Applications. `create` cannot
+/// Seeing is done here, acting through Argo CD: no right to write Applications, unless that is
+/// the way that the platform file names. `create` cannot
 /// be narrowed down by name, because the name is not known before the object is.
 fn rules(platform: &Platform) -> Value {
     let name = names::own(platform);
@@ -70,8 +72,12 @@ fn rules(platform: &Platform) -> Value {
             "apiGroups": [group], "resources": [resource], "resourceNames": names, "verbs": verbs,
         })
     };
+    let applications: &[&str] = match platform.argocd.access {
+        ArgoCdAccess::Api => &["get", "list", "watch"],
+        ArgoCdAccess::Kubernetes => &["get", "list", "watch", "patch"],
+    };
     json!([
-        anywhere("argoproj.io", "applications", &["get", "list", "watch"]),
+        anywhere("argoproj.io", "applications", applications),
         // The hold.
         only("argoproj.io", "appprojects", &[&platform.argocd.project], &["get", "patch"]),
         anywhere("coordination.k8s.io", "leases", &["create"]),

@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use kube::Api;
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::{Api, Resource};
 use tiphys_model::{AppIx, AppName};
 use tiphys_run::{Answer, Effect, RequestNumber, SyncAnswer};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::Returned;
 use super::pace::Pace;
+use crate::act::Actor;
 use crate::application::Application;
-use crate::argocd::{ArgoCd, CallError, PATIENCE, Refusal, SyncRequest};
+use crate::argocd::{CallError, PATIENCE, Refusal, SyncRequest};
 use crate::error::{ClusterError, Kind};
 use crate::hold::Hold;
 use crate::lease::Fence;
@@ -19,7 +21,7 @@ use crate::lease::Fence;
 /// What requests are made with.
 pub(super) struct Hands {
     pub(super) applications: Api<Application>,
-    pub(super) argocd: ArgoCd,
+    pub(super) argocd: Actor,
     pub(super) hold: Arc<Hold>,
     pub(super) fence: Fence,
     pub(super) pace: Pace,
@@ -31,15 +33,22 @@ pub(super) struct Hands {
 pub(super) struct Known {
     project: Arc<str>,
     prune: bool,
+    reference: ObjectReference,
 }
 
 impl Hands {
     pub(super) fn remember(&self, app: AppIx, application: &Application) {
         let prune = application.automated().is_some_and(|automated| automated.prune);
-        let known = Known { project: application.spec.project.as_str().into(), prune };
+        let reference = application.object_ref(&());
+        let known = Known { project: application.spec.project.as_str().into(), prune, reference };
         if let Ok(mut all) = self.known.lock() {
             all.insert(app, known);
         }
+    }
+
+    /// The Application, for who wants to refer to it.
+    pub(super) fn reference(&self, app: AppIx) -> ObjectReference {
+        self.known(app).reference
     }
 
     fn known(&self, app: AppIx) -> Known {

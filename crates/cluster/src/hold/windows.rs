@@ -8,10 +8,17 @@ use serde_json::{Value, json};
 const HOLD: &str = "tiphys hold";
 
 /// The apps that a hold lists.
-pub(super) fn held(windows: &[Value]) -> BTreeSet<String> {
+pub(crate) fn held(windows: &[Value]) -> BTreeSet<String> {
     let ours = windows.iter().filter(|window| is_hold(window));
     let apps = ours.flat_map(|window| window["applications"].as_array().into_iter().flatten());
     apps.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// The run that has set the hold.
+pub(crate) fn held_by(windows: &[Value]) -> Option<String> {
+    let hold = windows.iter().find(|window| is_hold(window))?;
+    let run = hold["description"].as_str()?.strip_prefix(HOLD)?.trim();
+    (!run.is_empty()).then(|| run.to_owned())
 }
 
 /// What stands beside it, in words.
@@ -63,6 +70,7 @@ mod tests {
         assert_eq!(held(windows), apps(&["loki", "vault"]));
         assert_eq!(foreign(windows), Vec::<String>::new());
         assert_eq!(windows[0]["description"], "tiphys hold run-1");
+        assert_eq!(held_by(windows).as_deref(), Some("run-1"));
         assert_eq!(holding(&apps(&[]), "run-1"), Value::Null);
     }
 

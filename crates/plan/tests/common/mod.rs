@@ -11,8 +11,8 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use tiphys_model::graph::Edge;
 use tiphys_model::platform::{
-    AppType, ArgoCd, Backoff, Criterion, Dependency, Environment, Group, Hold, HttpCriterion,
-    Policies, ResourceCriterion, Retry, Source, TcpCriterion, Timeouts,
+    AppType, ArgoCd, ArgoCdAccess, Backoff, Criterion, Dependency, Environment, Group, Hold,
+    HttpCriterion, Policies, ResourceCriterion, Retry, Source, TcpCriterion, Timeouts,
 };
 use tiphys_model::{
     App, AppIx, AppName, Graph, GroupName, Platform, PlatformName, Scope, StackName,
@@ -174,9 +174,11 @@ fn source() -> impl Strategy<Value = Source> {
 }
 
 fn argocd() -> impl Strategy<Value = ArgoCd> {
-    (text(), text(), text()).prop_map(|(namespace, project, root_project)| ArgoCd {
+    let access = prop_oneof![Just(ArgoCdAccess::Api), Just(ArgoCdAccess::Kubernetes)];
+    (text(), text(), text(), access).prop_map(|(namespace, project, root_project, access)| ArgoCd {
         namespace,
         project,
         root_project,
+        access,
     })
 }

@@ -33,7 +33,7 @@ impl Machine {
             Event::Skipped { app, .. } | Event::Failed { app, .. } => self.set_timers_around(*app),
             _ => {}
         }
-        if let Some(app) = app_of(event) {
+        if let Some(app) = event.app() {
             self.requeue(app);
             self.set_timer(app);
         }
@@ -362,40 +362,4 @@ impl Machine {
 
 fn require(condition: bool, otherwise: &'static str) -> Applied {
     if condition { Ok(()) } else { Err(otherwise) }
-}
-
-/// The app whose step an event changes.
-pub(super) fn app_of(event: &Event) -> Option<AppIx> {
-    match event {
-        Event::Begun | Event::Held | Event::Interrupted { .. } | Event::Finished { .. } => None,
-        Event::Waiting { app, .. }
-        | Event::RefreshAsked { app }
-        | Event::RefreshWanted { app }
-        | Event::Refreshed { app }
-        | Event::HeldUp { app, .. }
-        | Event::Freed { app }
-        | Event::Syncing { app, .. }
-        | Event::Accepted { app, .. }
-        | Event::Unanswered { app, .. }
-        | Event::Resent { app }
-        | Event::LookReturned { app }
-        | Event::Postponed { app, .. }
-        | Event::Converging { app }
-        | Event::RevisionMoved { app, .. }
-        | Event::Retrying { app, .. }
-        | Event::Suspected { app, .. }
-        | Event::Cleared { app }
-        | Event::Done { app, .. }
-        | Event::Ailing { app, .. }
-        | Event::Recovered { app }
-        | Event::Failed { app, .. }
-        | Event::Skipped { app, .. }
-        | Event::Removing { app }
-        | Event::Removed { app }
-        | Event::HandOffAsked { app }
-        | Event::HandedOff { app }
-        | Event::TerminateAsked { app }
-        | Event::Terminated { app }
-        | Event::Looked { app } => Some(*app),
-    }
 }

@@ -128,6 +128,7 @@ impl Builder {
                 namespace: "argocd".to_owned(),
                 project: "platform".to_owned(),
                 root_project: "platform-root".to_owned(),
+                access: tiphys_model::platform::ArgoCdAccess::default(),
             },
             policies: self.policies,
             apps: self.apps,

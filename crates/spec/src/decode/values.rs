@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use tiphys_model::duration::{self, DurationError};
-use tiphys_model::platform::{AppType, Hold};
+use tiphys_model::platform::{AppType, ArgoCdAccess, Hold};
 use tiphys_model::{AppName, GroupName, NameError, PlatformName, StackName};
 
 use super::{Decode, expected};
@@ -211,6 +211,13 @@ impl Decode for AppType {
     fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
         let words = AppType::ALL.map(|app_type| (app_type.as_str(), app_type));
         word(node, "a type of app", &words, problems)
+    }
+}
+
+impl Decode for ArgoCdAccess {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let words = [("api", ArgoCdAccess::Api), ("kubernetes", ArgoCdAccess::Kubernetes)];
+        word(node, "a way to act on Argo CD", &words, problems)
     }
 }
 

@@ -101,6 +101,7 @@ impl Decode for ArgoCdDocument {
             namespace: fields.optional("namespace", problems),
             project: fields.optional("project", problems),
             root_project: fields.optional("rootProject", problems),
+            access: fields.optional("access", problems),
         };
         fields.finish(problems);
         Some(settings)

@@ -152,12 +152,12 @@ pub(crate) fn resolve(name: PlatformName, spec: SpecDocument, problems: &mut Dia
 }
 
 fn argocd(given: Option<ArgoCdDocument>) -> ArgoCd {
-    let (namespace, project, root_project) =
-        given.map_or((None, None, None), |g| (g.namespace, g.project, g.root_project));
+    let given = given.unwrap_or_default();
     ArgoCd {
-        namespace: namespace.unwrap_or_else(|| "argocd".to_owned()),
-        project: project.unwrap_or_else(|| "platform".to_owned()),
-        root_project: root_project.unwrap_or_else(|| "platform-root".to_owned()),
+        namespace: given.namespace.unwrap_or_else(|| "argocd".to_owned()),
+        project: given.project.unwrap_or_else(|| "platform".to_owned()),
+        root_project: given.root_project.unwrap_or_else(|| "platform-root".to_owned()),
+        access: given.access.unwrap_or_default(),
     }
 }
 

@@ -108,6 +108,7 @@ fn annotated(platform: Platform) -> Platform {
             namespace: text("argocd"),
             project: text("platform"),
             root_project: text("platform-root"),
+            access: tiphys_model::platform::ArgoCdAccess::default(),
         },
         policies: Policies {
             hold: tiphys_model::platform::Hold::DuringRun,

@@ -21,7 +21,7 @@ metadata: { name: rich }
 spec:
   environment: { name: production, domain: example.org }
   source: { repoURL: "https://git.example/platform.git", targetRevision: main, path: root }
-  argocd: { namespace: argocd, project: platform, rootProject: platform-root }
+  argocd: { namespace: argocd, project: platform, rootProject: platform-root, access: api }
   hold: during-run
   concurrency: 16
   groups: [{ name: heavy, concurrency: 2 }, { name: unused, concurrency: 10000 }]

@@ -1,7 +1,7 @@
 //! A platform as the YAML that describes it, field by field.
 
 use tiphys_model::duration;
-use tiphys_model::platform::{Criterion, Dependency, Hold, Policies, Retry};
+use tiphys_model::platform::{ArgoCdAccess, Criterion, Dependency, Hold, Policies, Retry};
 use tiphys_model::{App, Platform, StackName};
 
 use crate::yaml::Yaml;
@@ -33,6 +33,13 @@ pub(crate) fn head(platform: &Platform) -> Vec<(String, Yaml)> {
                 ("namespace", Yaml::quoted(&argocd.namespace)),
                 ("project", Yaml::quoted(&argocd.project)),
                 ("rootProject", Yaml::quoted(&argocd.root_project)),
+                (
+                    "access",
+                    Yaml::plain(match argocd.access {
+                        ArgoCdAccess::Api => "api",
+                        ArgoCdAccess::Kubernetes => "kubernetes",
+                    }),
+                ),
             ]),
         ),
     ];

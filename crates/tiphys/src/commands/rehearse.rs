@@ -44,7 +44,7 @@ fn check_faults(platform: &Platform, args: &RehearseArgs) -> Result<(), Failure>
         if let FaultTarget::App(name) = &fault.target
             && platform.apps.iter().all(|app| app.name != *name)
         {
-            return Err(Failure::unknown_app(name, platform));
+            return Err(Failure::unknown_app(name, Some("a fault is given for it"), platform));
         }
     }
     Ok(())

@@ -301,6 +301,6 @@ pub(super) fn projects(client: &Client) -> Api<DynamicObject> {
 
 /// A point in time as the audit log writes it, to compare as text.
 fn as_logged(time: std::time::SystemTime) -> String {
-    let time = k8s_openapi::jiff::Timestamp::try_from(time).expect("a time of this age");
+    let time = jiff::Timestamp::try_from(time).expect("a time of this age");
     format!("{time:.6}")
 }

@@ -1,0 +1,196 @@
+//! The common troubles by name: what the evidence most likely means, and what to do then.
+
+use tiphys_run::Evidence;
+
+/// Texts that tell a trouble, in lower case, and what it is.
+struct Trouble {
+    signs: &'static [&'static str],
+    meaning: &'static str,
+}
+
+/// The more telling come first: a pod that cannot pull its image also fails to get ready.
+const TROUBLES: [Trouble; 15] = [
+    Trouble {
+        signs: &[
+            "imagepullbackoff",
+            "errimagepull",
+            "failed to pull image",
+            "invalidimagename",
+            "errimageneverpull",
+        ],
+        meaning: "an image cannot be pulled: check its name and tag, and the registry's credentials",
+    },
+    Trouble {
+        signs: &["exceeded quota"],
+        meaning: "a quota is used up: raise the ResourceQuota, or let the app ask for less",
+    },
+    Trouble {
+        signs: &["failed calling webhook"],
+        meaning: "an admission webhook does not answer: see that what serves it is up, or deploy \
+                  that app before this one",
+    },
+    Trouble {
+        signs: &[
+            "no matches for kind",
+            "could not find the requested resource",
+            "crd is installed on",
+            "ensure crds are installed",
+        ],
+        meaning: "a CRD is missing: the app that brings it has to be deployed first, so depend on it",
+    },
+    Trouble {
+        signs: &["vault is sealed", "\"sealed\":true", "core: vault is sealed"],
+        meaning: "Vault is sealed: unseal it",
+    },
+    Trouble {
+        signs: &[
+            "unbound immediate persistentvolumeclaims",
+            "persistentvolumeclaim is not bound",
+            "waiting for a volume to be created",
+            "failedmount",
+            "failedattachvolume",
+            "provisioningfailed",
+            "persistentvolumeclaim/",
+        ],
+        meaning: "a volume is pending: check the StorageClass and that its storage has room",
+    },
+    Trouble {
+        signs: &["pending deletion", "finalizer"],
+        meaning: "something is being deleted and waits for a finalizer: see which controller should \
+                  remove it, and that it runs",
+    },
+    Trouble {
+        signs: &["oomkilled", "out of memory"],
+        meaning: "a container ran out of memory: raise its limit",
+    },
+    Trouble {
+        signs: &["crashloopbackoff", "back-off restarting failed container"],
+        meaning: "a container keeps ending: its log says why",
+    },
+    Trouble {
+        signs: &[
+            "failedscheduling",
+            "insufficient cpu",
+            "insufficient memory",
+            "nodes are available",
+        ],
+        meaning: "a pod fits on no node: add room, or let it ask for less",
+    },
+    Trouble {
+        signs: &["readiness probe failed", "liveness probe failed", "startup probe failed"],
+        meaning: "a probe fails: see that the container listens where the probe asks",
+    },
+    Trouble {
+        signs: &["is not permitted in project", "is not permitted in the project"],
+        meaning: "the AppProject does not permit it: widen the project, or move the resource",
+    },
+    Trouble {
+        signs: &["field is immutable"],
+        meaning: "a field cannot be changed: the resource has to be made anew",
+    },
+    Trouble {
+        signs: &[
+            "failed to unmarshal",
+            "error converting yaml",
+            "failed to generate manifest",
+            "manifest generation error",
+        ],
+        meaning: "the manifests cannot be rendered: correct them in Git",
+    },
+    Trouble {
+        signs: &["is invalid:", "admission webhook", "denied the request"],
+        meaning: "the API server rejects a manifest: correct it in Git",
+    },
+];
+
+/// What the evidence most likely means; nothing if it is none of the common ones.
+pub(super) fn likely(evidence: &Evidence) -> Option<String> {
+    let message = evidence.message.iter().map(|message| message.to_lowercase());
+    let resource = evidence.resource.iter().map(|text| text.to_lowercase());
+    let events = evidence.events.iter().map(|text| text.to_lowercase());
+    // What a log says is the app's own word for it, which proves less.
+    let logs = evidence.logs.iter().map(|text| text.to_lowercase());
+    let texts: Vec<String> = message.chain(resource).chain(events).collect();
+    let logs: Vec<String> = logs.collect();
+    let told = |texts: &[String]| {
+        let is_told = |trouble: &&Trouble| {
+            trouble.signs.iter().any(|sign| texts.iter().any(|text| text.contains(sign)))
+        };
+        TROUBLES.iter().find(is_told).map(|trouble| trouble.meaning.to_owned())
+    };
+    told(&texts).or_else(|| told(&logs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(event: &str) -> String {
+        let evidence = Evidence { events: vec![event.to_owned()], ..Evidence::default() };
+        let meaning = likely(&evidence).unwrap_or_default();
+        meaning.split(':').next().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn the_common_ones_are_known() {
+        let cases = [
+            ("Pod/a: Failed Failed to pull image \"x\": not found", "an image cannot be pulled"),
+            ("Pod/a: Failed Error: ImagePullBackOff", "an image cannot be pulled"),
+            (
+                "ReplicaSet/a: FailedCreate pods \"a\" is forbidden: exceeded quota: q, requested: \
+                 pods=1",
+                "a quota is used up",
+            ),
+            (
+                "Pod/a: FailedScheduling 0/1 nodes are available: pod has unbound immediate \
+                 PersistentVolumeClaims",
+                "a volume is pending",
+            ),
+            (
+                "Pod/a: FailedScheduling 0/3 nodes are available: 3 Insufficient cpu",
+                "a pod fits on no node",
+            ),
+            ("Pod/a: Unhealthy Readiness probe failed: dial tcp: refused", "a probe fails"),
+            (
+                "no matches for kind \"Certificate\" in version \"cert-manager.io/v1\"",
+                "a CRD is missing",
+            ),
+            (
+                "The Kubernetes API could not find tiphys.dev/Unheard for requested resource a. \
+                 Make sure the \"Unheard\" CRD is installed on the destination cluster.",
+                "a CRD is missing",
+            ),
+            (
+                "Internal error occurred: failed calling webhook \"webhook.cert-manager.io\"",
+                "an admission webhook does not answer",
+            ),
+            (
+                "ConfigMap/a is Progressing: Pending deletion",
+                "something is being deleted and waits for a finalizer",
+            ),
+            ("Pod/a: BackOff Back-off restarting failed container", "a container keeps ending"),
+            ("Error making API request. Code: 503. Errors: * Vault is sealed", "Vault is sealed"),
+            (
+                "ConfigMap \"a\" is invalid: data[x/y]: Invalid value",
+                "the API server rejects a manifest",
+            ),
+            ("Failed to unmarshal \"app.yaml\"", "the manifests cannot be rendered"),
+            ("all is well", ""),
+        ];
+        for (event, expected) in cases {
+            assert_eq!(of(event), expected, "{event}");
+        }
+    }
+
+    #[test]
+    fn events_say_more_than_logs() {
+        let evidence = Evidence {
+            events: vec!["Readiness probe failed".to_owned()],
+            logs: vec!["could not find the requested resource".to_owned()],
+            ..Evidence::default()
+        };
+        assert!(likely(&evidence).unwrap_or_default().starts_with("a probe fails"));
+        let logs = Evidence { events: Vec::new(), ..evidence };
+        assert!(likely(&logs).unwrap_or_default().starts_with("a CRD is missing"));
+    }
+}

@@ -1,0 +1,61 @@
+//! Arguments of what looks at a platform: `validate`, `status` and `why`.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, ValueEnum, ValueHint};
+
+use super::ClusterArgs;
+
+/// Which platform, on which cluster.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct LookArgs {
+    /// The platform: a file or a directory of files
+    #[arg(
+        short, long, value_name = "PLATFORM", default_value = "./platform.yaml",
+        value_hint = ValueHint::AnyPath
+    )]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+    /// How to print it
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: DocumentFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DocumentFormat {
+    /// For people
+    Text,
+    /// One document
+    Json,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ValidateArgs {
+    #[command(flatten)]
+    pub(crate) look: LookArgs,
+    /// What to look at: `platform`, `stack:NAME` or `app:NAME`
+    #[arg(long, value_name = "SCOPE", default_value = "platform")]
+    pub(crate) scope: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct StatusArgs {
+    #[command(flatten)]
+    pub(crate) look: LookArgs,
+    /// What to look at: `platform`, `stack:NAME` or `app:NAME`
+    #[arg(long, value_name = "SCOPE", default_value = "platform")]
+    pub(crate) scope: String,
+    /// Go on looking: a terminal is drawn anew, otherwise each change is a line
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct WhyArgs {
+    /// The app
+    #[arg(value_name = "APP")]
+    pub(crate) app: String,
+    #[command(flatten)]
+    pub(crate) look: LookArgs,
+}

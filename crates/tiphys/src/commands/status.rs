@@ -1,0 +1,150 @@
+//! `tiphys status`: phase, authority, hold, and where each app is. It changes nothing.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+
+use tiphys_cluster::status;
+use tiphys_model::{AppName, Exit};
+use tiphys_report::{Size, StatusReport, status_line};
+use tiphys_run::Signal;
+use tiphys_run::status::{Situation, Status};
+
+use crate::args::{DocumentFormat, StatusArgs};
+use crate::commands::validate::{Looked, json};
+use crate::failure::Failure;
+use crate::{output, runtime};
+
+pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
+    let looked = Looked::new(&args.look, &args.scope)?;
+    if args.watch {
+        return watch(&looked);
+    }
+    let status = looked.status()?;
+    match args.look.output {
+        DocumentFormat::Json => json(&status)?,
+        DocumentFormat::Text => output::text(|out| write!(out, "{}", StatusReport(&status)))?,
+    }
+    Ok(Exit::Done)
+}
+
+fn watch(looked: &Looked) -> Result<Exit, Failure> {
+    let mut view = View::new(looked.args.output);
+    let mut failure = None;
+    let mut show = |situation: Situation| {
+        let status = Status::new(&looked.plan, &looked.scoped, &situation);
+        view.show(&status).unwrap_or_else(|error| {
+            failure = Some(error);
+            false
+        })
+    };
+    let access = looked.args.cluster.access();
+    let signal = runtime::block_on(async {
+        let client = access.client().await?;
+        status::follow(&client, &looked.platform, &looked.plan, &mut show).await
+    })?;
+    match (failure, signal) {
+        (Some(failure), _) => Err(failure),
+        (None, Some(Signal::Interrupt)) => Ok(Exit::Interrupted),
+        (None, Some(Signal::Terminate)) => Ok(Exit::Terminated),
+        (None, None) => Ok(Exit::Done),
+    }
+}
+
+/// How a platform that changes is shown.
+enum View {
+    /// One document a line.
+    Json,
+    /// The whole at first, then a line for each app that changes.
+    Lines {
+        before: Option<BTreeMap<AppName, String>>,
+        /// Phase, hold and run, as they were last.
+        head: String,
+    },
+    /// Drawn again in place; so many rows were drawn last.
+    Screen { rows: usize },
+}
+
+impl View {
+    fn new(format: DocumentFormat) -> Self {
+        match format {
+            DocumentFormat::Json => View::Json,
+            DocumentFormat::Text if std::io::stdout().is_terminal() => View::Screen { rows: 0 },
+            DocumentFormat::Text => View::Lines { before: None, head: String::new() },
+        }
+    }
+
+    /// Whether anybody still reads it.
+    fn show(&mut self, status: &Status) -> Result<bool, Failure> {
+        match self {
+            View::Json => {
+                // Escapes are stripped from text, and JSON has none: control characters are
+                // escaped in it.
+                output::text_while_read(|mut out| {
+                    serde_json::to_writer(&mut out, status)?;
+                    writeln!(out)
+                })
+            }
+            View::Lines { before, head } => {
+                let now: BTreeMap<AppName, String> =
+                    status.apps.iter().map(|app| (app.name.clone(), status_line(app))).collect();
+                let text = StatusReport(status).to_string();
+                let top = text.split("\n\n").next().unwrap_or_default().to_owned();
+                let told = match before.replace(now) {
+                    None => text,
+                    Some(before) => {
+                        let lines = status.apps.iter().map(|app| (app, status_line(app)));
+                        let news = lines.filter(|(app, line)| before.get(&app.name) != Some(line));
+                        let news: String = news.map(|(_, line)| line + "\n").collect();
+                        if *head == top { news } else { format!("{top}\n{news}") }
+                    }
+                };
+                *head = top;
+                output::text_while_read(|out| write!(out, "{told}"))
+            }
+            View::Screen { rows } => {
+                let (text, drawn) =
+                    fitted(&StatusReport(status).to_string(), output::terminal_size());
+                let erase = match std::mem::replace(rows, drawn) {
+                    0 => String::new(),
+                    rows => format!("\u{1b}[{rows}A\u{1b}[J"),
+                };
+                output::text_while_read(|out| write!(out, "{erase}{text}"))
+            }
+        }
+    }
+}
+
+/// As much as a terminal shows at once, and how many of its rows that takes: what has scrolled
+/// away cannot be drawn again.
+fn fitted(text: &str, size: Size) -> (String, usize) {
+    let (mut shown, mut used) = (String::new(), 0);
+    let lines: Vec<&str> = text.lines().collect();
+    for (at, line) in lines.iter().enumerate() {
+        let width = anstream::adapter::strip_str(line).to_string().chars().count();
+        let rows = width.div_ceil(size.columns.max(1)).max(1);
+        // One for the rest, one for the cursor.
+        if used + rows + 2 > size.rows && at + 1 < lines.len() {
+            shown += &format!("… and {} more lines\n", lines.len() - at);
+            return (shown, used + 1);
+        }
+        shown += line;
+        shown.push('\n');
+        used += rows;
+    }
+    (shown, used)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_drawn_than_the_terminal_shows() {
+        let size = Size { columns: 10, rows: 6 };
+        assert_eq!(fitted("a\nb\n", size), ("a\nb\n".to_owned(), 2));
+        let long = "a\nb\nc\nd\ne\nf\ng\n";
+        assert_eq!(fitted(long, size), ("a\nb\nc\nd\n… and 3 more lines\n".to_owned(), 5));
+        let wide = "0123456789012345\nb\nc\n\u{1b}[1md\u{1b}[0m\ne\nf\n";
+        assert_eq!(fitted(wide, size).1, 5);
+    }
+}

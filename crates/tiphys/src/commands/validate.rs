@@ -1,0 +1,69 @@
+//! `tiphys validate`: whether the platform is as it should be. It changes nothing.
+
+use serde::Serialize;
+use tiphys_cluster::status;
+use tiphys_model::{Exit, Plan, Platform};
+use tiphys_report::ValidateReport;
+use tiphys_run::status::Status;
+
+use crate::args::{DocumentFormat, LookArgs, ValidateArgs};
+use crate::commands::plan::plan;
+use crate::failure::Failure;
+use crate::{input, output, runtime};
+
+pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, Failure> {
+    let looked = Looked::new(&args.look, &args.scope)?;
+    let status = looked.status()?;
+    match args.look.output {
+        DocumentFormat::Json => json(&status)?,
+        DocumentFormat::Text => output::text(|out| write!(out, "{}", ValidateReport(&status)))?,
+    }
+    let with_criteria = looked.scoped.apps.iter().filter(|app| !app.app.health.is_empty()).count();
+    if with_criteria > 0 {
+        output::note(&format!("the health criteria of {with_criteria} apps are not looked at yet"));
+    }
+    Ok(match (status.is_deployed(), status.is_well()) {
+        (false, _) => {
+            output::note("nothing of the platform is in this cluster: `tiphys deploy` deploys it");
+            Exit::NotFound
+        }
+        (true, true) => Exit::Done,
+        (true, false) => Exit::Failed,
+    })
+}
+
+/// A platform, and the cluster that it is looked at on.
+pub(crate) struct Looked<'a> {
+    pub(crate) args: &'a LookArgs,
+    pub(crate) platform: Platform,
+    /// Of the whole platform.
+    pub(crate) plan: Plan,
+    /// Of what is shown.
+    pub(crate) scoped: Plan,
+}
+
+impl<'a> Looked<'a> {
+    pub(crate) fn new(args: &'a LookArgs, scope: &str) -> Result<Self, Failure> {
+        let platform = input::platform(Some(&args.file))?;
+        let whole = plan(&platform, "platform")?;
+        let scoped = plan(&platform, scope)?;
+        Ok(Looked { args, platform, plan: whole, scoped })
+    }
+
+    pub(crate) fn status(&self) -> Result<Status, Failure> {
+        let access = self.args.cluster.access();
+        let situation = runtime::block_on(async {
+            let client = access.client().await?;
+            status::read(&client, &self.platform, &self.plan).await
+        })?;
+        Ok(Status::new(&self.plan, &self.scoped, &situation))
+    }
+}
+
+/// One document, for programs.
+pub(crate) fn json(document: &impl Serialize) -> Result<(), Failure> {
+    output::data(|mut out| {
+        serde_json::to_writer_pretty(&mut out, document)?;
+        writeln!(out)
+    })
+}

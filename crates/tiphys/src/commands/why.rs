@@ -1,0 +1,142 @@
+//! `tiphys why`: why an app is as it is, and what to do next. It changes nothing.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use tiphys_cluster::evidence::{Found, Witness};
+use tiphys_cluster::{ClusterError, status};
+use tiphys_model::{App, AppName, Exit};
+use tiphys_report::WhyReport;
+use tiphys_run::status::{AppStatus, Check, PlatformPhase, Situation, State, Status, checklist};
+use tiphys_run::{Evidence, Observation};
+
+use crate::args::{DocumentFormat, WhyArgs};
+use crate::commands::validate::{Looked, json};
+use crate::failure::Failure;
+use crate::{output, runtime};
+
+/// For programs.
+#[derive(Serialize)]
+struct Document<'a> {
+    app: &'a AppStatus,
+    chain: &'a [&'a AppStatus],
+    checks: Option<&'a [Check]>,
+    evidence: &'a Evidence,
+    next: &'a str,
+}
+
+pub(crate) fn run(args: &WhyArgs) -> Result<Exit, Failure> {
+    let looked = Looked::new(&args.look, "platform")?;
+    let position = looked.plan.apps.iter().position(|app| app.app.name.as_str() == args.app);
+    let Some(position) = position else {
+        return Err(unknown(&args.app, &looked));
+    };
+    let app = &looked.plan.apps[position].app;
+    let access = args.look.cluster.access();
+    let (situation, found, closer) = runtime::block_on(async {
+        let client = access.client().await?;
+        let situation = status::read(&client, &looked.platform, &looked.plan).await?;
+        let witness = Witness::of(&client, &looked.platform).await;
+        let status = Status::new(&looked.plan, &looked.plan, &situation);
+        let root = status.app(&app.name).and_then(|app| app.because.last()).unwrap_or(&app.name);
+        let found = look(&witness, &looked, &situation, root).await;
+        // The root cause is where evidence counts; the checklist is about the app itself.
+        let closer = if *root == app.name {
+            found.clone()
+        } else {
+            look(&witness, &looked, &situation, &app.name).await
+        };
+        Ok((situation, found, closer))
+    })?;
+    let status = Status::new(&looked.plan, &looked.plan, &situation);
+    let Some(shown) = status.app(&app.name) else { return Err(unknown(&args.app, &looked)) };
+    let chain: Vec<&AppStatus> = shown.because.iter().filter_map(|name| status.app(name)).collect();
+    let checks = observation(&situation, position).map(|seen| checks(app, &seen, &closer));
+    let next = next(args, &status, chain.last().unwrap_or(&shown));
+    match args.look.output {
+        DocumentFormat::Json => json(&Document {
+            app: shown,
+            chain: &chain,
+            checks: checks.as_ref().map(<[Check; 7]>::as_slice),
+            evidence: &found.evidence,
+            next: &next,
+        })?,
+        DocumentFormat::Text => {
+            let evidence = (shown.state != State::Done).then_some(&found.evidence);
+            let checks = checks.as_ref().map(<[Check; 7]>::as_slice);
+            let report = WhyReport { app: shown, chain, checks, evidence, next: &next };
+            output::text(|out| write!(out, "{report}"))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn unknown(given: &str, looked: &Looked) -> Failure {
+    match AppName::parse(given) {
+        Ok(name) => Failure::unknown_app(&name, None, &looked.platform),
+        Err(_) => Failure::unknown_scope(&format!("app:{given}"), None, &looked.platform),
+    }
+}
+
+/// A closer look at an app, as far as somebody may look.
+async fn look(
+    witness: &Result<Witness, ClusterError>,
+    looked: &Looked<'_>,
+    situation: &Situation,
+    app: &AppName,
+) -> Found {
+    let position = looked.plan.apps.iter().position(|planned| planned.app.name == *app);
+    let seen = position.and_then(|at| observation(situation, at));
+    let Some(seen) = seen else { return Found::default() };
+    let mut evidence = Evidence::from_observation(&seen);
+    if let Some(deleting) = seen.deleting.as_ref().filter(|d| !d.finalizers.is_empty()) {
+        let waits = format!("it waits for the finalizers {}", deleting.finalizers.join(", "));
+        evidence.message = Some(waits.into());
+    }
+    match witness {
+        Ok(witness) => {
+            let project = &looked.platform.argocd.project;
+            witness.gather(app.as_str(), project, evidence).await
+        }
+        Err(error) => {
+            let unseen = vec![format!("its resources: {error}")];
+            Found { evidence: Evidence { unseen, ..evidence }, ..Found::default() }
+        }
+    }
+}
+
+fn observation(situation: &Situation, position: usize) -> Option<Arc<Observation>> {
+    Some(situation.seen.get(position)?.as_ref()?.observation.clone())
+}
+
+fn checks(app: &App, seen: &Observation, closer: &Found) -> [Check; 7] {
+    let mut seen = seen.clone();
+    seen.lagging.extend(closer.lagging.iter().map(|resource| resource.as_str().into()));
+    checklist(app, &seen, closer.looked_closer)
+}
+
+/// What to do about the root cause.
+fn next(args: &WhyArgs, status: &Status, root: &AppStatus) -> String {
+    let file = args.look.file.display();
+    let deploy = format!("`tiphys deploy -f {file}`");
+    let watch = format!("`tiphys status -f {file} --watch`");
+    let name = &root.name;
+    let held = status.hold.apps.contains(name);
+    match root.state {
+        State::Done => "nothing".to_owned(),
+        State::Waiting => format!("{deploy} goes on from here"),
+        State::Absent if status.phase == PlatformPhase::Bootstrap => {
+            format!("`tiphys configure -f {file}`, then {deploy}")
+        }
+        State::Absent => format!("{deploy}; if it stays away, check that the root app creates it"),
+        State::Removing => format!("wait until it is gone ({watch}), then {deploy}"),
+        State::Syncing | State::Converging => format!("{watch} shows how it goes on"),
+        State::Failed => format!("correct {name} in Git, then {deploy}: it resumes here"),
+        State::Unhealthy if held => format!("repair {name}, then {deploy}: it resumes here"),
+        State::Unhealthy => format!("repair {name}; {watch} shows when it is well"),
+        State::Drifted => format!(
+            "{deploy} syncs {name} again; if it drifts again, find out what changes it, or list \
+             it under tolerateDrift"
+        ),
+    }
+}

@@ -1,0 +1,1 @@
+return {status = "Healthy", message = "size " .. tostring(obj.status and obj.status.size)}

@@ -1,0 +1,75 @@
+//! What actions say that have no cluster to act on. What they do to one is shown on the lab.
+
+#![expect(clippy::unwrap_used, reason = "in the helpers of a test, a panic is the report")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use crate::common::{Ran, compare, folder, tiphys};
+
+const PLATFORM: &str = "\
+apiVersion: tiphys.dev/v1alpha1
+kind: Platform
+metadata: { name: prod }
+spec:
+  source: { repoURL: https://git.example/platform.git, targetRevision: main, path: root }
+  stacks: [{ name: s, apps: [{ name: a }] }]
+";
+
+/// Nobody listens there: the port is reserved.
+const KUBECONFIG: &str = "\
+apiVersion: v1
+kind: Config
+current-context: here
+contexts: [{ name: here, context: { cluster: here, user: me } }]
+clusters: [{ name: here, cluster: { server: 'https://127.0.0.1:1' } }]
+users: [{ name: me, user: { token: t } }]
+";
+
+const CASES: [(&str, &str, i32); 17] = [
+    ("configure-no-platform", "configure -f nowhere.yaml --kubeconfig kubeconfig", 3),
+    ("configure-no-source", "configure -f without-source.yaml --kubeconfig kubeconfig", 3),
+    ("configure-one-project", "configure -f one-project.yaml --kubeconfig kubeconfig", 3),
+    ("configure-no-kubeconfig", "configure --kubeconfig nowhere", 3),
+    ("configure-broken-kubeconfig", "configure --kubeconfig platform.yaml", 3),
+    ("configure-no-such-context", "configure --kubeconfig kubeconfig --context there", 3),
+    ("configure-unreachable", "configure --kubeconfig kubeconfig", 6),
+    ("configure-unknown-format", "configure -o yaml", 2),
+    ("deploy-no-platform", "deploy -f nowhere.yaml --kubeconfig kubeconfig", 3),
+    ("deploy-no-kubeconfig", "deploy --kubeconfig nowhere", 3),
+    ("deploy-no-such-context", "deploy --kubeconfig kubeconfig --context there", 3),
+    ("deploy-unreachable", "deploy --kubeconfig kubeconfig", 6),
+    ("deploy-another-plan", "deploy --kubeconfig kubeconfig --plan 0123456789ab", 3),
+    ("deploy-unknown-scope", "deploy --kubeconfig kubeconfig --scope app:b", 5),
+    ("deploy-bad-timeout", "deploy --kubeconfig kubeconfig --timeout soon", 2),
+    ("deploy-criteria", "deploy -f criteria.yaml --kubeconfig kubeconfig", 3),
+    ("deploy-dry-run-unreachable", "deploy --dry-run --kubeconfig kubeconfig", 6),
+];
+
+#[test]
+fn what_is_missing_is_said_before_anything_is_changed() {
+    let here = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(here.path().join(name), text).unwrap();
+    write("platform.yaml", PLATFORM);
+    let without_source: Vec<&str> = PLATFORM.lines().filter(|l| !l.contains("source")).collect();
+    write("without-source.yaml", &without_source.join("\n"));
+    let one =
+        PLATFORM.replace("  stacks", "  argocd: { project: apps, rootProject: apps }\n  stacks");
+    write("one-project.yaml", &one);
+    let criterion = "{ name: a, health: [{ tcp: { service: a, port: 1 } }] }";
+    write("criteria.yaml", &PLATFORM.replace("{ name: a }", criterion));
+    write("kubeconfig", KUBECONFIG);
+    let mut transcripts = BTreeMap::new();
+    let mut codes = Vec::new();
+    for (name, args, code) in CASES {
+        let output = tiphys(here.path()).args(args.split_whitespace()).output().unwrap();
+        let ran = Ran::new(&format!("tiphys {args}"), &output);
+        codes.push((name, ran.code, Some(code)));
+        transcripts.insert(name.to_owned(), ran);
+    }
+    compare(&folder("without_cluster"), &transcripts);
+    codes.retain(|(_, code, documented)| code != documented);
+    assert_eq!(codes, []);
+}
