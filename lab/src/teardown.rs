@@ -40,7 +40,7 @@ fn remove_outside(home: &Home) -> Result<(), LabError> {
     // Only what is in the list of today can have been written by a lab.
     for folder in OUTSIDE.iter().filter(|folder| absent.lines().any(|line| line == **folder)) {
         for mount in mounts(Path::new(folder)) {
-            command::run(Command::new("umount").args(["-l", &mount]))?;
+            unmount(&mount)?;
         }
         if Path::new(folder).exists() {
             fs::remove_dir_all(folder).map_err(LabError::file("could not remove", *folder))?;
@@ -93,7 +93,7 @@ pub(crate) fn sweep(home: &Home) -> Result<(), LabError> {
         command::output(Command::new("ip").args(["netns", "delete", &namespace]))?;
     }
     for mount in mounts(home.folder()) {
-        command::run(Command::new("umount").args(["-l", &mount]))?;
+        unmount(&mount)?;
     }
     if Path::new("/sys/class/net").join(BRIDGE).exists() {
         command::run(Command::new("ip").args(["link", "delete", BRIDGE]))?;
@@ -129,10 +129,20 @@ fn is_git_session(command_line: &str, folder: &str) -> bool {
         && words.get(2).is_some_and(|path| path.starts_with(&format!("{folder}/git/")))
 }
 
+/// Removes a mount. Whoever made it may be removing it at the same time.
+fn unmount(mount: &str) -> Result<(), LabError> {
+    let removed = command::run(Command::new("umount").args(["-l", mount]));
+    let gone = || !mounts(Path::new("/")).iter().any(|point| point == mount);
+    match removed {
+        Err(_) if gone() => Ok(()),
+        removed => removed.map(|_| ()),
+    }
+}
+
 /// What is mounted below the folder, the innermost first.
 fn mounts(folder: &Path) -> Vec<String> {
     let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let prefix = format!("{}/", folder.display());
+    let prefix = format!("{}/", folder.display()).replace("//", "/");
     let points = table.lines().filter_map(|line| line.split_whitespace().nth(4));
     let mut points: Vec<String> =
         points.filter(|point| point.starts_with(&prefix)).map(str::to_owned).collect();
