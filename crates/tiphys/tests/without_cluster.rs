@@ -28,7 +28,7 @@ clusters: [{ name: here, cluster: { server: 'https://127.0.0.1:1' } }]
 users: [{ name: me, user: { token: t } }]
 ";
 
-const CASES: [(&str, &str, i32); 17] = [
+const CASES: [(&str, &str, i32); 26] = [
     ("configure-no-platform", "configure -f nowhere.yaml --kubeconfig kubeconfig", 3),
     ("configure-no-source", "configure -f without-source.yaml --kubeconfig kubeconfig", 3),
     ("configure-one-project", "configure -f one-project.yaml --kubeconfig kubeconfig", 3),
@@ -46,6 +46,15 @@ const CASES: [(&str, &str, i32); 17] = [
     ("deploy-bad-timeout", "deploy --kubeconfig kubeconfig --timeout soon", 2),
     ("deploy-criteria", "deploy -f criteria.yaml --kubeconfig kubeconfig", 3),
     ("deploy-dry-run-unreachable", "deploy --dry-run --kubeconfig kubeconfig", 6),
+    ("validate-no-platform", "validate -f nowhere.yaml --kubeconfig kubeconfig", 3),
+    ("validate-no-kubeconfig", "validate --kubeconfig nowhere", 3),
+    ("validate-no-such-scope", "validate --kubeconfig kubeconfig --scope stack:t", 5),
+    ("status-no-such-context", "status --kubeconfig kubeconfig --context there", 3),
+    ("status-unknown-format", "status -o yaml", 2),
+    ("status-unreachable", "status --kubeconfig kubeconfig", 6),
+    ("why-no-such-app", "why b --kubeconfig kubeconfig", 5),
+    ("why-no-app", "why --kubeconfig kubeconfig", 2),
+    ("why-unreachable", "why a --kubeconfig kubeconfig", 6),
 ];
 
 #[test]
