@@ -7,7 +7,7 @@ use tiphys_model::Platform;
 use tiphys_model::platform::ArgoCdAccess;
 
 use crate::application::Application;
-use crate::argocd::{ArgoCd, CallError, Endpoint, SyncRequest};
+use crate::argocd::{ArgoCd, CallError, SyncRequest};
 use crate::credentials;
 use crate::error::ClusterError;
 use crate::evidence::Witness;
@@ -34,9 +34,7 @@ impl Actor {
                 Ok(Actor::Fields(Fields::new(Api::namespaced(client.clone(), namespace))))
             }
             ArgoCdAccess::Api => {
-                let (token, security) = credentials::read(client, platform, purpose).await?;
-                let endpoint = Endpoint::new(client.clone(), namespace, security);
-                Ok(Actor::Api(ArgoCd::new(endpoint, Some(token))))
+                credentials::argocd(client, platform, purpose).await.map(Actor::Api)
             }
         }
     }

@@ -5,7 +5,7 @@ use kube::{Api, Client};
 use secrecy::SecretString;
 use tiphys_model::Platform;
 
-use crate::argocd::Security;
+use crate::argocd::{ArgoCd, Endpoint, Security};
 use crate::error::{ClusterError, Kind};
 use crate::names::Purpose;
 
@@ -25,7 +25,18 @@ pub async fn teardown(
     read(client, platform, Purpose::Teardown).await
 }
 
-pub(crate) async fn read(
+/// Argo CD's API with the token for a purpose.
+pub(crate) async fn argocd(
+    client: &Client,
+    platform: &Platform,
+    purpose: Purpose,
+) -> Result<ArgoCd, ClusterError> {
+    let (token, security) = read(client, platform, purpose).await?;
+    let endpoint = Endpoint::new(client.clone(), &platform.argocd.namespace, security);
+    Ok(ArgoCd::new(endpoint, Some(token)))
+}
+
+async fn read(
     client: &Client,
     platform: &Platform,
     purpose: Purpose,

@@ -19,9 +19,10 @@ use serde_json::Value;
 use tiphys_model::Platform;
 use tiphys_run::Evidence;
 
-use crate::argocd::{ArgoCd, CallError, Endpoint, PATIENCE};
+use crate::argocd::{ArgoCd, CallError, PATIENCE};
 use crate::credentials;
 use crate::error::ClusterError;
+use crate::names::Purpose;
 pub use narrate::narrate;
 use tree::{Node, Tree};
 
@@ -57,9 +58,8 @@ impl Witness {
 
     /// With the token that deploys.
     pub async fn of(client: &Client, platform: &Platform) -> Result<Self, ClusterError> {
-        let (token, security) = credentials::deploy(client, platform).await?;
-        let endpoint = Endpoint::new(client.clone(), &platform.argocd.namespace, security);
-        Ok(Witness::new(client.clone(), ArgoCd::new(endpoint, Some(token))))
+        let argocd = credentials::argocd(client, platform, Purpose::Deploy).await?;
+        Ok(Witness::new(client.clone(), argocd))
     }
 
     /// Adds to what the Application itself shows.

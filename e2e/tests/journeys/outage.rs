@@ -1,16 +1,17 @@
 //! What a run does when the cluster, or its right to act, goes away.
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
 use serde_json::Value;
 use tiphys_cluster::argocd::PATIENCE;
-use tiphys_e2e::{PlatformFile, Site, World, tiphys};
+use tiphys_e2e::{PlatformFile, Site, World};
 use tiphys_lab::{Cluster, Home};
 
-use crate::deploy::{arguments, configure, deploy};
+use crate::deploy::{configure, deploy};
+use crate::resume::start;
 
 /// Shorter than a Lease by more than the time that a request may take.
 const A_WHILE: Duration = Duration::from_secs(15);
@@ -56,15 +57,9 @@ async fn ready(world: &Arc<World>, name: &str) -> (Site, PlatformFile) {
     (site, file)
 }
 
-fn start(world: &World, file: &PlatformFile) -> Child {
-    let mut command = tiphys::command(&arguments(file), &world.kubeconfig);
-    command.stdout(Stdio::null()).stderr(Stdio::inherit());
-    command.spawn().expect("the program can be started")
-}
-
-async fn ended(mut run: Child) -> Option<i32> {
-    let wait = move || run.wait().expect("it ends");
-    tokio::task::spawn_blocking(wait).await.expect("nobody cancels it").code()
+async fn ended(run: Child) -> Option<i32> {
+    let wait = move || run.wait_with_output().expect("it ends");
+    tokio::task::spawn_blocking(wait).await.expect("nobody cancels it").status.code()
 }
 
 /// Keeps the API server from answering, without ending any connection.

@@ -93,7 +93,8 @@ pub(crate) async fn while_argo_cd_restarts(world: Arc<World>) {
     site.close().await;
 }
 
-fn start(world: &World, file: &PlatformFile) -> Child {
+/// A run that goes on while the test does.
+pub(crate) fn start(world: &World, file: &PlatformFile) -> Child {
     let mut command = tiphys::command(&arguments(file), &world.kubeconfig);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().expect("the program can be started")

@@ -19,7 +19,7 @@ use crate::args::{ClusterArgs, DeployArgs};
 use crate::commands::plan::plan_reaching;
 use crate::failure::Failure;
 use crate::stage::Stage;
-use crate::{committed, input, output};
+use crate::{committed, input, output, runtime};
 
 /// How often the screen is drawn.
 const FRAME: Duration = Duration::from_millis(100);
@@ -56,11 +56,7 @@ pub(crate) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
     let check = committed_check(args);
     // The run has a thread of its own: whoever is slow to read what it tells cannot hold it up.
     let run = thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| {
-            ClusterError::new(Kind::Failed, "the run cannot be started", error.to_string())
-        })?;
-        runtime.block_on(async {
+        runtime::block_on(async {
             let client = access.client().await?;
             let deploy = Deploy { client, platform, plan, identity: identity(), check };
             deploy.run(&|news| sender.send(news).unwrap_or_default()).await
@@ -68,8 +64,7 @@ pub(crate) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
     });
     display.show(&news)?;
     let verdict = run.join().map_err(|_| Failure::Bug("the run panicked".to_owned()))?;
-    let verdict = verdict.map_err(Failure::Cluster)?;
-    display.close(verdict, args)
+    display.close(verdict?, args)
 }
 
 fn check_digest(plan: &Plan, wanted: Option<&str>) -> Result<(), Failure> {
