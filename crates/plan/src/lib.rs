@@ -13,25 +13,39 @@ pub use document::PlanDocument;
 pub use scope::{Reach, UnknownScope};
 pub use start_queue::StartQueue;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tiphys_model::graph::{Edge, Graph};
 use tiphys_model::platform::Dependency;
-use tiphys_model::{AppIx, Plan, PlannedApp, Platform, Role, Scope};
+use tiphys_model::{App, AppIx, AppName, Plan, PlannedApp, Platform, Role, Scope};
 
 /// Plans the deployment of a scope.
 pub fn plan(platform: &Platform, scope: &Scope) -> Result<Plan, UnknownScope> {
     plan_reaching(platform, scope, Reach::Exactly)
 }
 
-/// Plans the deployment of a scope and of what is to be deployed along with it.
+/// Plans the deployment or removal of a scope, and of what goes along with it.
 pub fn plan_reaching(
     platform: &Platform,
     scope: &Scope,
     reach: Reach,
 ) -> Result<Plan, UnknownScope> {
     let selected = scope::select(platform, scope, reach)?;
-    let graph = subgraph(&platform.graph, &selected);
+    Ok(plan_of(platform, scope, &selected))
+}
+
+/// Plans the removal of these apps; `None` if the platform has none of them.
+#[must_use]
+pub fn plan_removal(platform: &Platform, apps: &BTreeSet<AppName>) -> Option<Plan> {
+    let inside = |app: &App| apps.contains(&app.name);
+    let selected = scope::select_where(platform, inside, Reach::Removal)?;
+    Some(plan_of(platform, &Scope::Platform, &selected))
+}
+
+/// The plan for apps that are sorted by position.
+fn plan_of(platform: &Platform, scope: &Scope, selected: &[(AppIx, Role)]) -> Plan {
+    let graph = subgraph(&platform.graph, selected);
     let times: Vec<Duration> = selected
         .iter()
         .map(|(app, role)| match role {
@@ -49,7 +63,7 @@ pub fn plan_reaching(
     for (position, app) in order.iter().enumerate() {
         new_position[app.position()] = AppIx::new(position);
     }
-    let renumber = Renumber { selected: &selected, new_position: &new_position };
+    let renumber = Renumber { selected, new_position: &new_position };
     let apps: Vec<PlannedApp> = order
         .iter()
         .map(|&at| {
@@ -87,7 +101,7 @@ pub fn plan_reaching(
         digest: tiphys_model::plan::Digest::from_sha256([0; 32]),
     };
     plan.digest = document::digest(&plan);
-    Ok(plan)
+    plan
 }
 
 /// The graph among the selected apps, which are sorted; edges to others are dropped.

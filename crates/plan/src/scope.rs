@@ -1,6 +1,6 @@
-//! What a scope selects: the apps to deploy, and those outside that must be Healthy.
+//! What a scope selects: the apps to deploy or remove, and those outside that are in the way.
 
-use tiphys_model::{AppIx, Platform, Role, Scope};
+use tiphys_model::{App, AppIx, Graph, Platform, Role, Scope};
 
 /// The scope names nothing in the platform.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -10,14 +10,24 @@ pub struct UnknownScope {
     pub scope: Scope,
 }
 
-/// What is deployed along with a scope.
+/// What an action means for what lies around its scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reach {
-    /// Nothing: what it depends on must be Healthy.
+    /// Deploys the scope alone: what it depends on must be Healthy.
     #[default]
     Exactly,
-    /// Everything that it depends on, and so on.
+    /// Deploys everything that it depends on, too.
     WithDependencies,
+    /// Removes the scope alone: what depends on it must not exist.
+    Removal,
+    /// Removes everything that depends on it, too.
+    RemovalWithDependents,
+}
+
+impl Reach {
+    fn is_removal(self) -> bool {
+        matches!(self, Reach::Removal | Reach::RemovalWithDependents)
+    }
 }
 
 /// The apps of a plan, sorted by position, with their roles.
@@ -26,53 +36,69 @@ pub(crate) fn select(
     scope: &Scope,
     reach: Reach,
 ) -> Result<Vec<(AppIx, Role)>, UnknownScope> {
-    let mut inside: Vec<bool> = platform
-        .apps
-        .iter()
-        .map(|app| match scope {
-            Scope::Platform => true,
-            Scope::Stack(stack) => app.stack == *stack,
-            Scope::App(name) => app.name == *name,
-        })
-        .collect();
+    let inside = |app: &App| match scope {
+        Scope::Platform => true,
+        Scope::Stack(stack) => app.stack == *stack,
+        Scope::App(name) => app.name == *name,
+    };
+    select_where(platform, inside, reach)
+        .ok_or_else(|| UnknownScope { platform: platform.name.to_string(), scope: scope.clone() })
+}
+
+/// The same for apps that are chosen in another way; `None` if there are none.
+pub(crate) fn select_where(
+    platform: &Platform,
+    inside: impl Fn(&App) -> bool,
+    reach: Reach,
+) -> Option<Vec<(AppIx, Role)>> {
+    let graph = &platform.graph;
+    let mut inside: Vec<bool> = platform.apps.iter().map(inside).collect();
     if !inside.contains(&true) {
-        return Err(UnknownScope { platform: platform.name.to_string(), scope: scope.clone() });
+        return None;
     }
-    if reach == Reach::WithDependencies {
-        for app in platform.graph.topological().iter().rev() {
-            let dependants = platform.graph.dependants(*app);
-            inside[app.position()] |= dependants.iter().any(|d| inside[d.position()]);
-        }
+    match reach {
+        Reach::Exactly | Reach::Removal => {}
+        Reach::WithDependencies => spread_to_dependencies(graph, &mut inside),
+        Reach::RemovalWithDependents => spread_to_dependants(graph, &mut inside),
     }
-    let verified = outside(platform, &inside);
-    let selected = platform.graph.apps().filter_map(|app| {
+    let verified = outside(graph, &inside, reach);
+    let selected = graph.apps().filter_map(|app| {
         let at = app.position();
         let role =
             if inside[at] { Some(Role::Deploy) } else { verified[at].then_some(Role::Verify) };
         Some((app, role?))
     });
-    Ok(selected.collect())
+    Some(selected.collect())
 }
 
-/// Which apps outside the scope a run must find Healthy: what the scope depends on directly,
-/// and what lies between two of its apps, or the second could start before the first.
-fn outside(platform: &Platform, inside: &[bool]) -> Vec<bool> {
-    let graph = &platform.graph;
-    let order = graph.topological();
+/// Which apps outside the scope a run must look at: what the scope needs directly, which is what
+/// it depends on, or in a removal what depends on it; and what lies between two of its apps, or
+/// the second could be touched before the first is done.
+fn outside(graph: &Graph, inside: &[bool], reach: Reach) -> Vec<bool> {
     let mut above = inside.to_vec();
-    for app in &order {
-        above[app.position()] |= graph.dependencies(*app).iter().any(|d| above[d.position()]);
-    }
+    spread_to_dependants(graph, &mut above);
     let mut below = inside.to_vec();
-    for app in order.iter().rev() {
-        below[app.position()] |= graph.dependants(*app).iter().any(|d| below[d.position()]);
-    }
+    spread_to_dependencies(graph, &mut below);
     graph
         .apps()
         .map(|app| {
-            let needed = graph.dependants(app).iter().any(|d| inside[d.position()]);
+            let users =
+                if reach.is_removal() { graph.dependencies(app) } else { graph.dependants(app) };
+            let needed = users.iter().any(|user| inside[user.position()]);
             let between = above[app.position()] && below[app.position()];
             !inside[app.position()] && (needed || between)
         })
         .collect()
+}
+
+fn spread_to_dependants(graph: &Graph, marked: &mut [bool]) {
+    for app in graph.topological() {
+        marked[app.position()] |= graph.dependencies(app).iter().any(|d| marked[d.position()]);
+    }
+}
+
+fn spread_to_dependencies(graph: &Graph, marked: &mut [bool]) {
+    for app in graph.topological().into_iter().rev() {
+        marked[app.position()] |= graph.dependants(app).iter().any(|d| marked[d.position()]);
+    }
 }

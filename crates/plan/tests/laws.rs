@@ -163,6 +163,22 @@ fn by_original<T>(
     plan.apps.iter().map(|planned| (original(platform, planned), value(planned))).collect()
 }
 
+/// What can be reached from some apps, they themselves included.
+fn closure(
+    platform: &Platform,
+    from: impl Fn(&AppIx) -> bool,
+    next: impl Fn(AppIx) -> Vec<AppIx>,
+) -> BTreeSet<AppIx> {
+    let mut open: Vec<AppIx> = (0..platform.apps.len()).map(AppIx::new).filter(from).collect();
+    let mut found = BTreeSet::new();
+    while let Some(app) = open.pop() {
+        if found.insert(app) {
+            open.extend(next(app));
+        }
+    }
+    found
+}
+
 proptest! {
     #[test]
     fn scope_deploys_what_is_inside_and_verifies_what_is_needed_or_between(
@@ -178,23 +194,60 @@ proptest! {
     ) {
         let plan = tiphys_plan::plan_reaching(&platform, &scope, Reach::WithDependencies).unwrap();
         let roles = by_original(&platform, &plan, |planned| planned.role);
-        let mut needed: BTreeSet<AppIx> = Oracle::new(&platform, &scope)
-            .roles
-            .iter()
-            .filter(|(_, role)| **role == Role::Deploy)
-            .map(|(app, _)| *app)
-            .collect();
-        loop {
-            let below = needed.iter().flat_map(|app| platform.graph.dependencies(*app).to_vec());
-            let more: BTreeSet<AppIx> = below.chain(needed.iter().copied()).collect();
-            if more == needed {
-                break;
-            }
-            needed = more;
-        }
+        let deployment = Oracle::new(&platform, &scope).roles;
+        let inside = |app: &AppIx| deployment.get(app) == Some(&Role::Deploy);
+        let needed = closure(&platform, inside, |app| platform.graph.dependencies(app).to_vec());
         let deployed = roles.iter().filter(|(_, role)| **role == Role::Deploy);
         prop_assert_eq!(deployed.map(|(app, _)| *app).collect::<BTreeSet<_>>(), needed);
         prop_assert!(roles.values().all(|role| *role == Role::Deploy));
+    }
+
+    #[test]
+    fn a_removal_looks_at_what_depends_on_the_scope_or_lies_between(
+        (platform, scope) in scoped_platforms(),
+    ) {
+        let plan = tiphys_plan::plan_reaching(&platform, &scope, Reach::Removal).unwrap();
+        let roles = by_original(&platform, &plan, |planned| planned.role);
+        let deployment = Oracle::new(&platform, &scope).roles;
+        let removed = |app: &AppIx| deployment.get(app) == Some(&Role::Deploy);
+        let below = closure(&platform, removed, |app| platform.graph.dependencies(app).to_vec());
+        let above = closure(&platform, removed, |app| platform.graph.dependants(app).to_vec());
+        for app in (0..platform.apps.len()).map(AppIx::new) {
+            let dependant = platform.graph.dependencies(app).iter().any(removed);
+            let between = below.contains(&app) && above.contains(&app);
+            let expected = match (removed(&app), dependant || between) {
+                (true, _) => Some(Role::Deploy),
+                (false, true) => Some(Role::Verify),
+                (false, false) => None,
+            };
+            prop_assert_eq!(roles.get(&app).copied(), expected);
+        }
+    }
+
+    #[test]
+    fn with_dependents_nothing_that_depends_on_the_scope_is_left(
+        (platform, scope) in scoped_platforms(),
+    ) {
+        let reach = Reach::RemovalWithDependents;
+        let plan = tiphys_plan::plan_reaching(&platform, &scope, reach).unwrap();
+        let roles = by_original(&platform, &plan, |planned| planned.role);
+        let deployment = Oracle::new(&platform, &scope).roles;
+        let inside = |app: &AppIx| deployment.get(app) == Some(&Role::Deploy);
+        let above = closure(&platform, inside, |app| platform.graph.dependants(app).to_vec());
+        prop_assert_eq!(roles.keys().copied().collect::<BTreeSet<_>>(), above);
+        prop_assert!(roles.values().all(|role| *role == Role::Deploy));
+    }
+
+    #[test]
+    fn chosen_apps_are_removed_like_those_of_a_scope(
+        (platform, scope) in scoped_platforms(),
+    ) {
+        let scoped = tiphys_plan::plan_reaching(&platform, &scope, Reach::Removal).unwrap();
+        let removed = scoped.apps.iter().filter(|app| app.role == Role::Deploy);
+        let names = removed.map(|app| app.app.name.clone()).collect();
+        let chosen = tiphys_plan::plan_removal(&platform, &names).unwrap();
+        prop_assert_eq!(chosen.apps, scoped.apps);
+        prop_assert_eq!(tiphys_plan::plan_removal(&platform, &BTreeSet::new()), None);
     }
 
     #[test]
