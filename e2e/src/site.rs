@@ -158,6 +158,9 @@ impl Site {
             .patch(&self.platform.project, &PatchParams::default(), &patch)
             .await
             .expect("the project can be changed");
+        // A window counts from when the controller has seen it, which nothing shows. A machine
+        // with much to do has taken longer than it takes to create an Application.
+        tokio::time::sleep(Duration::from_secs(2)).await;
     }
 
     #[must_use]

@@ -100,7 +100,7 @@ impl Deploy {
             error = keep(lease) => return Err(error),
             signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
         };
-        let store = GraphStore::new(&self.client, &self.platform);
+        let store = GraphStore::new(&self.client, namespace, &self.platform.name);
         let graph = RefCell::new(self.note_plan(&store).await?);
         news(News::Began { run: run.clone(), revisions });
         let witness = argocd.witness(&self.client);
@@ -145,9 +145,9 @@ impl Deploy {
     async fn note_plan(&self, store: &GraphStore) -> Result<DeployedGraph, ClusterError> {
         let mut graph = match store.read().await? {
             Some(graph) => graph,
-            None => DeployedGraph { before: store.look_before().await, ..Default::default() },
+            None => DeployedGraph::new(&self.platform, store.look_before().await),
         };
-        graph.plan(&self.plan);
+        graph.plan(&self.platform, &self.plan);
         store.write(&graph).await?;
         Ok(graph)
     }

@@ -1,42 +1,46 @@
 //! The deployed graph, kept in the cluster so that a teardown needs no Git: for each app the
 //! edges of its last Done, and what the cluster had before the platform came.
 
+mod platform;
+mod store;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
-use kube::{Api, Client, ResourceExt};
 use serde::{Deserialize, Serialize};
 use tiphys_model::{AppIx, Plan, Platform, Role};
 
-use crate::error::{ClusterError, Kind};
-use crate::names::{self, FIELD_MANAGER, MANAGED_BY, PLATFORM_LABEL};
-
-/// A ConfigMap takes a little more than a million bytes, and base64 makes four of three.
-const SHARD: usize = 700_000;
-const KEY: &str = "graph.json.gz";
+pub(crate) use platform::Settings;
+pub use store::GraphStore;
 
 /// What is kept.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeployedGraph {
+    pub settings: Settings,
     pub apps: BTreeMap<String, DeployedApp>,
     /// What was there before the first deployment; `None`: nobody could look.
-    pub before: Option<Before>,
+    pub before: Option<Names>,
+    /// What its apps are in, and define. Argo CD does not remove that with them.
+    #[serde(default)]
+    pub brought: Names,
 }
 
 /// An app, as it was when a run last deployed it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct DeployedApp {
     pub stack: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    pub sync_seconds: u64,
+    pub health_seconds: u64,
+    pub typical_seconds: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tolerate_drift: Vec<String>,
     /// The edges of its last Done; none if it never was.
     pub done: Option<BTreeSet<String>>,
     /// The edges of the run that began last.
@@ -50,21 +54,35 @@ impl DeployedApp {
     }
 }
 
-/// Names of what a platform may leave behind.
+/// Names of namespaces and custom resource definitions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Before {
+pub struct Names {
     pub namespaces: BTreeSet<String>,
     pub definitions: BTreeSet<String>,
 }
 
 impl DeployedGraph {
+    /// Of a platform that was never deployed.
+    #[must_use]
+    pub fn new(platform: &Platform, before: Option<Names>) -> Self {
+        let settings = Settings::of(platform);
+        DeployedGraph { settings, apps: BTreeMap::new(), before, brought: Names::default() }
+    }
+
     /// Notes what a run sets out to deploy.
-    pub fn plan(&mut self, plan: &Plan) {
+    pub fn plan(&mut self, platform: &Platform, plan: &Plan) {
+        self.settings = Settings::of(platform);
         for (position, planned) in plan.apps.iter().enumerate() {
             if planned.role == Role::Deploy {
                 let app = self.apps.entry(planned.app.name.to_string()).or_default();
                 app.stack = planned.app.stack.to_string();
+                let group = planned.app.group.map(|group| &plan.policies.groups[group]);
+                app.group = group.map(|group| group.name.to_string());
+                app.sync_seconds = planned.app.timeouts.sync.as_secs();
+                app.health_seconds = planned.app.timeouts.health.as_secs();
+                app.typical_seconds = planned.app.typical.as_secs();
+                app.tolerate_drift.clone_from(&planned.app.tolerate_drift);
                 app.planned = dependencies(plan, AppIx::new(position));
             }
         }
@@ -74,6 +92,21 @@ impl DeployedGraph {
     pub fn done(&mut self, plan: &Plan, app: AppIx) {
         let name = plan.app(app).app.name.to_string();
         self.apps.entry(name).or_default().done = Some(dependencies(plan, app));
+    }
+
+    /// Notes that an app is gone.
+    pub fn removed(&mut self, name: &str) {
+        self.apps.remove(name);
+    }
+
+    /// Namespaces and definitions that came with the platform, and go with it.
+    #[must_use]
+    pub fn came_with_it(&self) -> Names {
+        let Some(before) = &self.before else { return Names::default() };
+        Names {
+            namespaces: &self.brought.namespaces - &before.namespaces,
+            definitions: &self.brought.definitions - &before.definitions,
+        }
     }
 
     fn encode(&self) -> Result<Vec<u8>, std::io::Error> {
@@ -95,118 +128,40 @@ fn dependencies(plan: &Plan, app: AppIx) -> BTreeSet<String> {
     names.map(|dependency| plan.app(*dependency).app.name.to_string()).collect()
 }
 
-/// Where it is kept.
-pub struct GraphStore {
-    client: Client,
-    maps: Api<ConfigMap>,
-    /// Its ConfigMaps, the first of which is always there.
-    names: Vec<String>,
-    platform: String,
-}
-
-impl GraphStore {
-    #[must_use]
-    pub fn new(client: &Client, platform: &Platform) -> Self {
-        GraphStore {
-            client: client.clone(),
-            maps: Api::namespaced(client.clone(), &platform.argocd.namespace),
-            names: names::graph(platform),
-            platform: platform.name.to_string(),
-        }
-    }
-
-    /// What is kept; nothing if the platform was never deployed.
-    pub async fn read(&self) -> Result<Option<DeployedGraph>, ClusterError> {
-        let mut bytes = Vec::new();
-        for (number, name) in self.names.iter().enumerate() {
-            let what = format!("the ConfigMap `{name}` with the deployed graph cannot be read");
-            let map = self.maps.get_opt(name).await.map_err(ClusterError::kube(what))?;
-            match map.and_then(|map| map.binary_data?.remove(KEY)) {
-                Some(shard) => bytes.extend(shard.0),
-                None if number == 0 => return Ok(None),
-                None => break,
-            }
-        }
-        DeployedGraph::decode(&bytes).map(Some).map_err(|error| {
-            let what = format!("the deployed graph in the ConfigMap `{}`", self.names[0]);
-            ClusterError::new(Kind::Failed, what, format!("it cannot be read: {error}"))
-                .hint("delete it, and deploy again")
-        })
-    }
-
-    pub async fn write(&self, graph: &DeployedGraph) -> Result<(), ClusterError> {
-        let what = || "the deployed graph cannot be kept in the cluster".to_owned();
-        let failed = |why: String| ClusterError::new(Kind::Failed, what(), why);
-        let bytes = graph.encode().map_err(|error| failed(error.to_string()))?;
-        let shards: Vec<&[u8]> = bytes.chunks(SHARD).collect();
-        if shards.len() > self.names.len() {
-            return Err(failed(format!(
-                "it has {} bytes, more than there is room for",
-                bytes.len()
-            )));
-        }
-        let params = PatchParams::apply(FIELD_MANAGER).force();
-        for (name, shard) in self.names.iter().zip(&shards) {
-            let patch = Patch::Apply(self.config_map(name, shard));
-            self.maps.patch(name, &params, &patch).await.map_err(ClusterError::kube(what()))?;
-        }
-        // Fewer than before: the rest would be read as part of it.
-        for name in &self.names[shards.len()..] {
-            match self.maps.get_opt(name).await.map_err(ClusterError::kube(what()))? {
-                Some(_) => {
-                    let gone = self.maps.delete(name, &DeleteParams::default()).await;
-                    gone.map_err(ClusterError::kube(what()))?;
-                }
-                None => break,
-            }
-        }
-        Ok(())
-    }
-
-    /// What the cluster has now. Whoever may not look gets nothing: a teardown then leaves
-    /// namespaces and definitions where they are.
-    pub async fn look_before(&self) -> Option<Before> {
-        let all = ListParams::default();
-        let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        let namespaces = namespaces.list_metadata(&all).await.ok()?;
-        let definitions = definitions.list_metadata(&all).await.ok()?;
-        Some(Before {
-            namespaces: namespaces.items.iter().map(ResourceExt::name_any).collect(),
-            definitions: definitions.items.iter().map(ResourceExt::name_any).collect(),
-        })
-    }
-
-    fn config_map(&self, name: &str, shard: &[u8]) -> ConfigMap {
-        let labels = [MANAGED_BY, (PLATFORM_LABEL, &self.platform)];
-        ConfigMap {
-            metadata: ObjectMeta {
-                name: Some(name.to_owned()),
-                labels: Some(labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into()),
-                ..ObjectMeta::default()
-            },
-            binary_data: Some([(KEY.to_owned(), ByteString(shard.to_vec()))].into()),
-            ..ConfigMap::default()
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn it_is_read_as_it_is_written() {
+    fn names(namespaces: &[&str], definitions: &[&str]) -> Names {
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Names { namespaces: set(namespaces), definitions: set(definitions) }
+    }
+
+    fn graph() -> DeployedGraph {
         let app = DeployedApp {
             stack: "storage".to_owned(),
             done: Some(["ceph-operator".to_owned()].into()),
-            planned: BTreeSet::new(),
+            ..DeployedApp::default()
         };
-        let graph = DeployedGraph {
+        DeployedGraph {
+            settings: Settings::default(),
             apps: [("ceph-cluster".to_owned(), app)].into(),
-            before: Some(Before::default()),
-        };
-        assert_eq!(DeployedGraph::decode(&graph.encode().unwrap()).unwrap(), graph);
+            before: Some(names(&["default"], &["old.example.org"])),
+            brought: names(&["default", "rook"], &["new.example.org", "old.example.org"]),
+        }
+    }
+
+    #[test]
+    fn it_is_read_as_it_is_written() {
+        assert_eq!(DeployedGraph::decode(&graph().encode().unwrap()).unwrap(), graph());
+    }
+
+    #[test]
+    fn what_was_there_before_stays() {
+        let mut graph = graph();
+        assert_eq!(graph.came_with_it(), names(&["rook"], &["new.example.org"]));
+        graph.before = None;
+        assert_eq!(graph.came_with_it(), Names::default(), "nobody knows, so all of it stays");
     }
 
     #[test]

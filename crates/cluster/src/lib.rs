@@ -30,7 +30,7 @@ pub use deploy::{Check, Deploy, News};
 pub use engine::Engine;
 pub use error::{ClusterError, Kind};
 pub use forecast::{Forecast, forecast};
-pub use graph::{Before, DeployedApp, DeployedGraph, GraphStore};
+pub use graph::{DeployedApp, DeployedGraph, GraphStore, Names};
 pub use hold::Hold;
 pub use lease::{Fence, Lease};
 pub use signals::Signals;

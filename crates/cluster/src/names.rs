@@ -1,7 +1,7 @@
 //! What the platform's own objects in the cluster are called, so that who makes them and who
 //! reads them cannot disagree.
 
-use tiphys_model::Platform;
+use tiphys_model::{Platform, PlatformName};
 
 /// On everything that we make.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "tiphys");
@@ -15,13 +15,17 @@ pub const GRAPH_SHARDS: usize = 8;
 /// The platform's Lease, ServiceAccount, Role, RoleBinding and first ConfigMap.
 #[must_use]
 pub fn own(platform: &Platform) -> String {
-    format!("tiphys-{}", platform.name)
+    of(&platform.name)
+}
+
+fn of(platform: &PlatformName) -> String {
+    format!("tiphys-{platform}")
 }
 
 /// The ConfigMaps that may hold the deployed graph.
 #[must_use]
-pub fn graph(platform: &Platform) -> Vec<String> {
-    let name = own(platform);
+pub fn graph(platform: &PlatformName) -> Vec<String> {
+    let name = of(platform);
     let shards = (1..GRAPH_SHARDS).map(|number| format!("{name}-{number}"));
     [name.clone()].into_iter().chain(shards).collect()
 }
