@@ -84,4 +84,12 @@ impl Actor {
             Actor::Fields(fields) => fields.delete(app).await,
         }
     }
+
+    /// Deletes the Application and leaves what it has applied.
+    pub async fn release(&self, app: &str, project: &str) -> Result<(), CallError> {
+        match self {
+            Actor::Api(api) => api.release(app, project).await,
+            Actor::Fields(fields) => fields.release(app).await,
+        }
+    }
 }

@@ -117,4 +117,11 @@ impl ArgoCd {
         let _: serde_json::Value = self.call(Method::DELETE, &path, None::<&()>, PATIENCE).await?;
         Ok(())
     }
+
+    /// Deletes the Application and leaves what it has applied.
+    pub async fn release(&self, app: &str, project: &str) -> Result<(), CallError> {
+        let path = format!("applications/{app}?project={project}&cascade=false");
+        let _: serde_json::Value = self.call(Method::DELETE, &path, None::<&()>, PATIENCE).await?;
+        Ok(())
+    }
 }

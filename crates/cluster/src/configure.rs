@@ -8,6 +8,7 @@ mod installation;
 mod intent;
 mod jwt;
 mod objects;
+mod remove;
 mod rights;
 mod tokens;
 
@@ -24,6 +25,7 @@ use crate::names::{FIELD_MANAGER, Purpose};
 use installation::ARGOCD_SECRET;
 use intent::{How, Intent};
 use objects::Desired;
+pub(crate) use remove::remove;
 use tokens::Mint;
 
 const ATTEMPTS: u32 = 10;

@@ -4,23 +4,22 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use futures::channel::mpsc::unbounded;
 use kube::{Api, Client};
 use tiphys_model::operation::PlanTag;
 use tiphys_model::{Plan, Platform, Role};
-use tiphys_run::{Action, Event, Revisions, Time, Verdict};
+use tiphys_run::{Action, Event, Revisions, Verdict};
 
 use crate::act::Actor;
 use crate::application::Application;
 use crate::argocd::CallError;
 use crate::engine::Engine;
 use crate::error::{ClusterError, Kind};
-use crate::evidence;
 use crate::generators::Generators;
 use crate::graph::{DeployedGraph, GraphStore};
 use crate::hold::Hold;
-use crate::lease::{Lease, NotRenewed, RENEWAL};
+use crate::lease::Lease;
 use crate::names::{self, Purpose};
+use crate::news::News;
 use crate::signals::Signals;
 
 /// What is to be deployed.
@@ -36,19 +35,6 @@ pub struct Deploy {
 
 /// Asked once the revision is known, before anything is changed.
 pub type Check = Box<dyn Fn(&Revisions) -> Result<(), ClusterError> + Send>;
-
-/// What a deployment tells while it goes on.
-#[derive(Debug)]
-pub enum News {
-    /// What it is doing before the run begins.
-    Note(String),
-    /// The run begins.
-    Began {
-        run: String,
-        revisions: Revisions,
-    },
-    Event(Time, Event),
-}
 
 impl Deploy {
     /// Deploys. Whatever the end, the Lease is given up if it is still ours; what is not Done
@@ -97,12 +83,12 @@ impl Deploy {
         let hold = Arc::new(Hold::new(self.client.clone(), namespace, project, &run));
         let revisions = tokio::select! {
             revisions = self.bring_in(&argocd, &hold, lease.epoch(), news) => revisions?,
-            error = keep(lease) => return Err(error),
+            error = lease.keep() => return Err(error),
             signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
         };
         let store = GraphStore::new(&self.client, namespace, &self.platform.name);
         let graph = RefCell::new(self.note_plan(&store).await?);
-        news(News::Began { run: run.clone(), revisions });
+        news(News::Began { run: run.clone(), revisions: Some(revisions) });
         let witness = argocd.witness(&self.client);
         let engine = Engine {
             client: self.client.clone(),
@@ -112,27 +98,19 @@ impl Deploy {
             action: Action::Deploy,
             hold,
             held: true,
+            belongings: None,
             run,
         };
-        let (sender, events) = unbounded();
-        let run = async {
-            let sender = sender;
-            let events = |time, event: Event| {
-                if let Event::Done { app, .. } = &event {
-                    graph.borrow_mut().done(&self.plan, *app);
-                }
-                // Whoever shows them is there for as long as this is.
-                sender.unbounded_send((time, event)).unwrap_or_default();
-            };
-            engine.run(lease, signals, &events).await
+        let noted = |event: &Event| {
+            if let Event::Done { app, .. } = event {
+                graph.borrow_mut().done(&self.plan, *app);
+            }
         };
         let look = async |app: &str, evidence| match &witness {
             Some(witness) => witness.enrich(app, project, evidence).await,
             None => evidence,
         };
-        let show = |time, event| news(News::Event(time, event));
-        let (verdict, ()) = tokio::join!(run, evidence::narrate(events, &self.plan, look, show));
-        let verdict = verdict?;
+        let verdict = engine.run_and_tell(lease, signals, &noted, look, news).await?;
         // Whoever took the platform over keeps the graph from now on.
         if verdict != Verdict::LeaseLost {
             store.write(&graph.into_inner()).await?;
@@ -190,22 +168,5 @@ impl Deploy {
         let all = self.plan.apps.iter().map(|app| app.app.name.to_string()).collect();
         generators.await_children(&all).await?;
         Ok(revisions)
-    }
-}
-
-/// Renews a Lease until that fails for good.
-async fn keep(lease: &mut Lease) -> ClusterError {
-    loop {
-        tokio::time::sleep(RENEWAL).await;
-        match lease.renew().await {
-            Err(NotRenewed::Lost { holder }) => {
-                let what = "the platform's Lease was lost before the run began";
-                return ClusterError::new(Kind::Conflict, what, format!("{holder} holds it now"));
-            }
-            Err(NotRenewed::Unanswered(error)) if lease.has_run_out() => {
-                return error;
-            }
-            Ok(()) | Err(NotRenewed::Unanswered(_)) => {}
-        }
     }
 }

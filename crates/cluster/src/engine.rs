@@ -10,18 +10,22 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures::StreamExt;
+use futures::channel::mpsc::unbounded;
 use kube::{Api, Client};
 use tiphys_model::{AppIx, Plan};
 use tiphys_run::{
-    Action, Answer, Driver, Event, Input, Machine, Observation, Output, Time, Verdict,
+    Action, Answer, Driver, Event, Evidence, Input, Machine, Observation, Output, Time, Verdict,
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::act::Actor;
 use crate::application::Application;
+use crate::belongings::Belongings;
 use crate::error::{ClusterError, Kind};
+use crate::evidence;
 use crate::hold::Hold;
 use crate::lease::{Lease, NotRenewed, RENEWAL};
+use crate::news::News as Told;
 use crate::signals::Signals;
 use crate::watch::{self, News};
 use announce::Announcer;
@@ -36,6 +40,8 @@ pub struct Engine {
     pub action: Action,
     pub hold: Arc<Hold>,
     pub held: bool,
+    /// What has to be gone with an app, in a teardown.
+    pub belongings: Option<Arc<Belongings>>,
     /// How this run is called.
     pub run: String,
 }
@@ -45,6 +51,8 @@ enum Returned {
     /// A look, before the answer that it belongs to.
     Seen(AppIx, Box<Application>),
     Answer(AppIx, Answer),
+    /// It is gone, and so is what it has applied.
+    Gone(AppIx, u64),
     /// Nothing more can be done.
     Broken(ClusterError),
 }
@@ -90,6 +98,7 @@ impl Engine {
             fence: lease.fence(),
             pace: pace::Pace::new(),
             known: std::sync::Mutex::default(),
+            belongings: self.belongings,
         };
         let machine = Machine::new(self.plan.clone(), self.action, lease.epoch());
         let local = Local {
@@ -104,6 +113,34 @@ impl Engine {
             held: self.held,
         };
         local.drive(news, inbox, lease, signals).await
+    }
+}
+
+impl Engine {
+    /// Runs to the end, and tells what happens in the order in which it does, with evidence for
+    /// what failed. `noted` hears of it at once.
+    pub(crate) async fn run_and_tell(
+        self,
+        lease: &mut Lease,
+        signals: &mut Signals,
+        noted: &dyn Fn(&Event),
+        look: impl AsyncFn(&str, Evidence) -> Evidence,
+        news: &dyn Fn(Told),
+    ) -> Result<Verdict, ClusterError> {
+        let plan = self.plan.clone();
+        let (sender, events) = unbounded();
+        let run = async {
+            let sender = sender;
+            let events = |time, event: Event| {
+                noted(&event);
+                // Whoever shows them is there for as long as this is.
+                sender.unbounded_send((time, event)).unwrap_or_default();
+            };
+            self.run(lease, signals, &events).await
+        };
+        let show = |time, event| news(Told::Event(time, event));
+        let (verdict, ()) = tokio::join!(run, evidence::narrate(events, &plan, look, show));
+        verdict
     }
 }
 
@@ -172,13 +209,16 @@ impl Local<'_> {
             }
             News::Gone { name, version } => {
                 let Some(app) = self.names.get(&name).copied() else { return Ok(()) };
-                match &mut self.first {
-                    Some(first) => {
-                        first[app.position()] = None;
-                        Ok(())
-                    }
-                    None => self.tell(Input::Observed { app, version, seen: None }),
+                if let Some(first) = &mut self.first {
+                    first[app.position()] = None;
+                } else {
+                    let (hands, returned) = (self.hands.clone(), self.returned.clone());
+                    tokio::spawn(async move {
+                        hands.await_gone(&name).await;
+                        returned.send(Returned::Gone(app, version)).unwrap_or_default();
+                    });
                 }
+                Ok(())
             }
             News::Listed => match self.first.take() {
                 Some(seen) => self.tell(Input::Listed { seen, held: self.held }),
@@ -195,6 +235,7 @@ impl Local<'_> {
         match returned {
             Returned::Seen(app, application) => self.see(app, &application),
             Returned::Answer(app, answer) => self.tell(Input::Answered { app, answer }),
+            Returned::Gone(app, version) => self.tell(Input::Observed { app, version, seen: None }),
             Returned::Broken(error) => Err(error),
         }
     }

@@ -6,6 +6,7 @@
 mod drift;
 mod likely;
 mod narrate;
+pub(crate) mod stuck;
 mod tree;
 
 use std::time::Duration;
@@ -22,6 +23,7 @@ use tiphys_run::Evidence;
 use crate::argocd::{ArgoCd, CallError, PATIENCE};
 use crate::credentials;
 use crate::error::ClusterError;
+use crate::kinds::ObjectName;
 use crate::names::Purpose;
 pub use narrate::narrate;
 use tree::{Node, Tree};
@@ -93,6 +95,15 @@ impl Witness {
         }
         found.evidence.likely = likely::likely(&found.evidence);
         found
+    }
+
+    /// What an app consists of, down to what its resources have made.
+    pub(crate) async fn members(
+        &self,
+        app: &str,
+        project: &str,
+    ) -> Result<Vec<ObjectName>, CallError> {
+        Ok(self.tree(app, project).await?.members())
     }
 
     async fn tree(&self, app: &str, project: &str) -> Result<Tree, CallError> {

@@ -27,6 +27,9 @@ pub struct DeployedGraph {
     /// What its apps are in, and define. Argo CD does not remove that with them.
     #[serde(default)]
     pub brought: Names,
+    /// Apps that were removed: something of theirs may be left.
+    #[serde(default)]
+    pub gone: BTreeSet<String>,
 }
 
 /// An app, as it was when a run last deployed it.
@@ -67,7 +70,13 @@ impl DeployedGraph {
     #[must_use]
     pub fn new(platform: &Platform, before: Option<Names>) -> Self {
         let settings = Settings::of(platform);
-        DeployedGraph { settings, apps: BTreeMap::new(), before, brought: Names::default() }
+        DeployedGraph {
+            settings,
+            apps: BTreeMap::new(),
+            before,
+            brought: Names::default(),
+            gone: BTreeSet::new(),
+        }
     }
 
     /// Notes what a run sets out to deploy.
@@ -75,7 +84,9 @@ impl DeployedGraph {
         self.settings = Settings::of(platform);
         for (position, planned) in plan.apps.iter().enumerate() {
             if planned.role == Role::Deploy {
-                let app = self.apps.entry(planned.app.name.to_string()).or_default();
+                let name = planned.app.name.to_string();
+                self.gone.remove(&name);
+                let app = self.apps.entry(name).or_default();
                 app.stack = planned.app.stack.to_string();
                 let group = planned.app.group.map(|group| &plan.policies.groups[group]);
                 app.group = group.map(|group| group.name.to_string());
@@ -97,6 +108,7 @@ impl DeployedGraph {
     /// Notes that an app is gone.
     pub fn removed(&mut self, name: &str) {
         self.apps.remove(name);
+        self.gone.insert(name.to_owned());
     }
 
     /// Namespaces and definitions that came with the platform, and go with it.
@@ -148,6 +160,7 @@ mod tests {
             apps: [("ceph-cluster".to_owned(), app)].into(),
             before: Some(names(&["default"], &["old.example.org"])),
             brought: names(&["default", "rook"], &["new.example.org", "old.example.org"]),
+            gone: BTreeSet::new(),
         }
     }
 

@@ -99,6 +99,11 @@ impl Hold {
         written.await
     }
 
+    /// Takes apps off the list that are no more.
+    pub(crate) async fn lift(&self, apps: &BTreeSet<String>) -> Result<(), ClusterError> {
+        self.write(|held| held.retain(|app| !apps.contains(app))).await
+    }
+
     async fn read(&self) -> Result<Read, ClusterError> {
         let what = format!("the AppProject `{}` cannot be read", self.project);
         let project = self.projects.get(&self.project).await.map_err(ClusterError::kube(what))?;

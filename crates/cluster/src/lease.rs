@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease as Object, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
-use kube::api::PostParams;
+use kube::api::{DeleteParams, PostParams, Preconditions};
 use kube::{Api, Client};
 
 use crate::error::{ClusterError, Kind};
@@ -150,6 +150,22 @@ impl Lease {
         }
     }
 
+    /// Renews it until that fails for good: for what is done while no run is in progress.
+    pub(crate) async fn keep(&mut self) -> ClusterError {
+        loop {
+            tokio::time::sleep(RENEWAL).await;
+            match self.renew().await {
+                Err(NotRenewed::Lost { holder }) => {
+                    let what = "the platform's Lease was lost";
+                    let why = format!("{holder} holds it now");
+                    return ClusterError::new(Kind::Conflict, what, why);
+                }
+                Err(NotRenewed::Unanswered(error)) if self.has_run_out() => return error,
+                Ok(()) | Err(NotRenewed::Unanswered(_)) => {}
+            }
+        }
+    }
+
     /// Somebody wrote: another holder, or we did and the answer was lost.
     async fn look_after_conflict(&mut self, name: &str) -> Result<(), NotRenewed> {
         match self.leases.get_opt(name).await {
@@ -162,6 +178,23 @@ impl Lease {
                 Err(NotRenewed::Lost { holder: object.as_ref().map(holder).unwrap_or_default() })
             }
             Err(error) => Err(unanswered(error)),
+        }
+    }
+
+    /// Removes it: there is no platform any more for which to hold it.
+    pub(crate) async fn remove(self) -> Result<(), ClusterError> {
+        self.fence.extend(Instant::now());
+        let ObjectMeta { name, uid, .. } = self.object.metadata;
+        let name = name.unwrap_or_default();
+        let preconditions = Some(Preconditions { uid, resource_version: None });
+        let params = DeleteParams { preconditions, ..DeleteParams::default() };
+        match self.leases.delete(&name, &params).await {
+            Ok(_) => Ok(()),
+            // It is gone, or somebody else's.
+            Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => Ok(()),
+            Err(error) => {
+                Err(ClusterError::kube(format!("the Lease `{name}` cannot be removed"))(error))
+            }
         }
     }
 

@@ -41,8 +41,12 @@ pub(crate) fn select(
         Scope::Stack(stack) => app.stack == *stack,
         Scope::App(name) => app.name == *name,
     };
-    select_where(platform, inside, reach)
-        .ok_or_else(|| UnknownScope { platform: platform.name.to_string(), scope: scope.clone() })
+    match select_where(platform, inside, reach) {
+        Some(selected) => Ok(selected),
+        // All of nothing is nothing: what is left of a platform that was taken down.
+        None if *scope == Scope::Platform => Ok(Vec::new()),
+        None => Err(UnknownScope { platform: platform.name.to_string(), scope: scope.clone() }),
+    }
 }
 
 /// The same for apps that are chosen in another way; `None` if there are none.

@@ -3,6 +3,7 @@
 mod configure;
 mod health;
 mod status;
+mod teardown;
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 pub(crate) use configure::{ConfigureArgs, ObjectsFormat};
 pub(crate) use health::{HealthAction, HealthArgs, HealthFormat, HealthTestArgs};
 pub(crate) use status::{DocumentFormat, LookArgs, StatusArgs, ValidateArgs, WhyArgs};
+pub(crate) use teardown::TeardownArgs;
 
 /// Deploys a platform of interdependent Argo CD Applications in dependency order, each step
 /// gated on real, current health.
@@ -50,6 +52,11 @@ pub(crate) enum Action {
     Status(StatusArgs),
     /// Explain the state of an app: reasons, gate, evidence, what to do next; changes nothing
     Why(WhyArgs),
+    /// Remove the platform: everything in reverse order, each step confirmed gone
+    ///
+    /// Needs neither Git nor a platform file: the cluster knows what was deployed. Run it again
+    /// to resume. The whole platform ends with its namespaces, definitions, projects and rights.
+    Teardown(TeardownArgs),
     /// Show what Argo CD would say of an object's health, and which check decides
     ///
     /// Needs no cluster. Scripts run within limits of time and memory, and reach nothing.
@@ -96,6 +103,18 @@ impl PlatformArgs {
         let scope = (self.scope != "platform").then(|| format!(" --scope {}", self.scope));
         file.chain(scope).collect()
     }
+}
+
+/// Which platform, if the cluster may be asked.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DeployedArgs {
+    /// The platform: a file or a directory of files [default: ./platform.yaml if it is there,
+    /// otherwise the platform that the cluster knows]
+    #[arg(short, long, value_name = "PLATFORM", value_hint = ValueHint::AnyPath)]
+    pub(crate) file: Option<PathBuf>,
+    /// The namespace of Argo CD, where no platform file says it
+    #[arg(short, long, value_name = "NAMESPACE", default_value = "argocd")]
+    pub(crate) namespace: String,
 }
 
 /// Which cluster.

@@ -8,6 +8,7 @@ pub(crate) mod plan;
 pub(crate) mod rehearse;
 pub(crate) mod schema;
 pub(crate) mod status;
+pub(crate) mod teardown;
 pub(crate) mod validate;
 pub(crate) mod version;
 pub(crate) mod why;

@@ -31,6 +31,8 @@ pub(crate) enum Failure {
     Health(Notice),
     /// `--plan` asks for another plan.
     Plan { wanted: String, found: String },
+    /// `--clean-leftovers` wants to ask, and there is no terminal.
+    NobodyToAsk,
     /// The program contradicts itself.
     Bug(String),
 }
@@ -43,6 +45,7 @@ impl Failure {
             }
             Failure::Plan { .. } | Failure::Health(_) => Exit::Configuration,
             Failure::Scope { .. } | Failure::App { .. } => Exit::NotFound,
+            Failure::NobodyToAsk => Exit::Usage,
             Failure::Cluster(error) => error.exit(),
             Failure::Output(_) | Failure::Bug(_) => Exit::Failed,
         }
@@ -116,6 +119,12 @@ impl Failure {
                 place: None,
                 why: Some(format!("its digest is {found}")),
                 next: Some("`tiphys plan` shows what it is now".to_owned()),
+            }),
+            Failure::NobodyToAsk => render_notice(&Notice {
+                what: "nobody can be asked whether leftovers are to be removed".to_owned(),
+                place: None,
+                why: Some("there is no terminal".to_owned()),
+                next: Some("say yes to all of them in advance with `--yes`".to_owned()),
             }),
             Failure::Health(notice) => render_notice(notice),
             Failure::Bug(what) => render_notice(&Notice {

@@ -3,8 +3,10 @@
 mod args;
 mod commands;
 mod committed;
+mod display;
 mod failure;
 mod input;
+mod located;
 mod output;
 mod runtime;
 mod stage;
@@ -40,6 +42,7 @@ fn run(args: Args) -> Result<Exit, Failure> {
         Action::Rehearse(args) => return commands::rehearse::run(args),
         Action::Validate(args) => return commands::validate::run(&args),
         Action::Status(args) => return commands::status::run(&args),
+        Action::Teardown(args) => return commands::teardown::run(&args),
         Action::Why(args) => return commands::why::run(&args),
         Action::Plan(args) => commands::plan::run(&args),
         Action::Configure(args) => commands::configure::run(&args),

@@ -73,14 +73,21 @@ impl Fields {
             let cascade = json!({ "metadata": { "finalizers": [FINALIZER] } });
             self.patch(app, &cascade).await?;
         }
-        // Another one of the same name is not what was meant.
-        let params = DeleteParams {
-            preconditions: Some(kube::api::Preconditions {
-                uid: before.metadata.uid,
-                resource_version: None,
-            }),
-            ..DeleteParams::default()
-        };
+        self.delete_object(app, before.metadata.uid).await
+    }
+
+    pub(super) async fn release(&self, app: &str) -> Result<(), CallError> {
+        let before = self.applications.get(app).await.map_err(|e| refused(app, e))?;
+        if before.metadata.finalizers.is_some_and(|finalizers| !finalizers.is_empty()) {
+            self.patch(app, &json!({ "metadata": { "finalizers": null } })).await?;
+        }
+        self.delete_object(app, before.metadata.uid).await
+    }
+
+    /// Another one of the same name is not what was meant.
+    async fn delete_object(&self, app: &str, uid: Option<String>) -> Result<(), CallError> {
+        let preconditions = Some(kube::api::Preconditions { uid, resource_version: None });
+        let params = DeleteParams { preconditions, ..DeleteParams::default() };
         let deleted = self.applications.delete(app, &params).await;
         deleted.map(|_| ()).map_err(|error| refused(app, error))
     }

@@ -62,6 +62,23 @@ impl Mint<'_> {
     }
 }
 
+/// What is left of an account's tokens without the platform's, none or some; nothing at all if
+/// the platform has none there.
+pub(super) fn without(
+    platform: &Platform,
+    purpose: Purpose,
+    registered: Option<&[u8]>,
+) -> Result<Option<Value>, ClusterError> {
+    let mut registry = registry(purpose, registered)?;
+    let all = registry.len();
+    let prefix = prefix(platform);
+    registry.retain(|entry| !id(entry).is_some_and(|id| id.starts_with(&prefix)));
+    if registry.len() == all {
+        return Ok(None);
+    }
+    Ok(Some(Value::Array(registry)))
+}
+
 /// What the ids of a platform's tokens begin with. Platforms have no dot in their names, and a
 /// colon would mean something in the path of Argo CD's API, so that nobody could revoke them.
 fn prefix(platform: &Platform) -> String {
@@ -178,6 +195,17 @@ mod tests {
         let registry = token.registry.unwrap();
         assert_eq!(ids(&registry).len(), 3);
         assert!(registry.contains(r#""more":true"#));
+    }
+
+    #[test]
+    fn a_platform_takes_back_its_own_tokens_only() {
+        let platform = platform("prod");
+        let left = |text: &str| without(&platform, Purpose::Deploy, Some(text.as_bytes())).unwrap();
+        assert_eq!(left(r#"[{"id":"prod.1","iat":1}]"#), Some(json!([])));
+        assert_eq!(left(r#"[{"id":"prod-2.1"}]"#), None);
+        let both = left(r#"[{"id":"prod.1"},{"id":"other.1"},{"id":"prod.2"}]"#);
+        assert_eq!(both, Some(json!([{ "id": "other.1" }])));
+        assert_eq!(without(&platform, Purpose::Deploy, None).unwrap(), None);
     }
 
     #[test]

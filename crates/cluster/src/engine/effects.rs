@@ -14,6 +14,7 @@ use super::pace::Pace;
 use crate::act::Actor;
 use crate::application::Application;
 use crate::argocd::{CallError, PATIENCE, Refusal, SyncRequest};
+use crate::belongings::Belongings;
 use crate::error::{ClusterError, Kind};
 use crate::hold::Hold;
 use crate::lease::Fence;
@@ -26,6 +27,7 @@ pub(super) struct Hands {
     pub(super) fence: Fence,
     pub(super) pace: Pace,
     pub(super) known: Mutex<BTreeMap<AppIx, Known>>,
+    pub(super) belongings: Option<Arc<Belongings>>,
 }
 
 /// What a request for an app has to say besides its name.
@@ -43,6 +45,16 @@ impl Hands {
         let known = Known { project: application.spec.project.as_str().into(), prune, reference };
         if let Ok(mut all) = self.known.lock() {
             all.insert(app, known);
+        }
+        if let Some(belongings) = &self.belongings {
+            belongings.remember(application);
+        }
+    }
+
+    /// In a teardown, an app is gone when all that it has applied is gone.
+    pub(super) async fn await_gone(&self, name: &str) {
+        if let Some(belongings) = &self.belongings {
+            belongings.await_gone(name).await;
         }
     }
 
@@ -112,7 +124,7 @@ impl Hands {
                 Err(error) if error.kind == Kind::Unreachable => return,
                 handed => handed.map(|()| Answer::HandedOff),
             },
-            Effect::Delete { .. } => match self.argocd.delete(name, &known.project).await {
+            Effect::Delete { .. } => match self.remove(name, &known).await {
                 Ok(()) | Err(CallError::Refused { refusal: Refusal::NotFound, .. }) => {
                     Ok(Answer::DeleteAccepted)
                 }
@@ -131,6 +143,30 @@ impl Hands {
             Ok(answer) => Returned::Answer(app, answer),
             Err(error) => Returned::Broken(error),
         });
+    }
+
+    /// Removes the Application that was seen; another one of the same name may have come since.
+    /// Argo CD does not begin to delete before an operation has ended, so that is stopped.
+    async fn remove(&self, name: &str, known: &Known) -> Result<(), CallError> {
+        let unanswered = |message: String| CallError::Unanswered { message };
+        let found = self.applications.get_opt(name).await;
+        let Some(found) = found.map_err(|error| unanswered(error.to_string()))? else {
+            return Ok(());
+        };
+        if found.metadata.uid != known.reference.uid {
+            return Err(unanswered("another Application has taken its place".to_owned()));
+        }
+        if found.operation.is_some() {
+            match self.argocd.terminate(name, &known.project).await {
+                // It has ended by itself.
+                Ok(()) | Err(CallError::Refused { refusal: Refusal::Other, .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if !self.fence.allows(PATIENCE) {
+            return Err(unanswered("the Lease was about to run out".to_owned()));
+        }
+        self.argocd.delete(name, &known.project).await
     }
 
     /// Editing a project wakes nobody: an app that has drifted while it was held would stay so

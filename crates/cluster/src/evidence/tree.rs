@@ -6,6 +6,8 @@ use std::fmt;
 use serde::Deserialize;
 use tiphys_model::Health;
 
+use crate::kinds::ObjectName;
+
 #[derive(Debug, Deserialize)]
 pub(super) struct Tree {
     #[serde(default)]
@@ -15,6 +17,7 @@ pub(super) struct Tree {
 #[derive(Debug, Clone, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Node {
+    group: String,
     pub(super) kind: String,
     pub(super) namespace: String,
     pub(super) name: String,
@@ -57,6 +60,18 @@ impl fmt::Display for Node {
 }
 
 impl Tree {
+    pub(super) fn members(&self) -> Vec<ObjectName> {
+        let nodes = self.nodes.iter().flatten();
+        nodes
+            .map(|node| ObjectName {
+                group: node.group.clone(),
+                kind: node.kind.clone(),
+                namespace: node.namespace.clone(),
+                name: node.name.clone(),
+            })
+            .collect()
+    }
+
     /// From the worst resource of the app down to the worst of what it has made; empty if
     /// nothing is wrong.
     pub(super) fn worst(&self) -> Vec<&Node> {

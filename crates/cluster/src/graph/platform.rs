@@ -1,6 +1,6 @@
 //! The platform as the deployed graph knows it, for actions that are given no platform file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -47,10 +47,7 @@ impl Settings {
             namespace: namespace.to_owned(),
             project: self.project.clone(),
             root_project: self.root_project.clone(),
-            access: match self.through_fields {
-                true => ArgoCdAccess::Kubernetes,
-                false => ArgoCdAccess::Api,
-            },
+            access: if self.through_fields { ArgoCdAccess::Kubernetes } else { ArgoCdAccess::Api },
         }
     }
 
@@ -95,7 +92,7 @@ impl DeployedGraph {
         let policies = self.settings.policies().ok_or_else(garbled)?;
         let apps = self.apps.iter().enumerate().map(|(position, (name, app))| {
             let dependencies = graph.dependencies(AppIx::new(position));
-            self.app(name, app, dependencies, &policies)
+            restored(name, app, dependencies, &policies)
         });
         Ok(Platform {
             name: name.clone(),
@@ -108,39 +105,8 @@ impl DeployedGraph {
         })
     }
 
-    fn app(
-        &self,
-        name: &str,
-        app: &DeployedApp,
-        dependencies: &[AppIx],
-        policies: &Policies,
-    ) -> Option<App> {
-        let group = app.group.as_ref();
-        let position = |name: &String| policies.groups.iter().position(|g| g.name.as_str() == name);
-        let dependency = |app: &AppIx| Dependency { app: *app, optional: false };
-        Some(App {
-            name: AppName::parse(name).ok()?,
-            stack: StackName::parse(&app.stack).ok()?,
-            app_type: AppType::default(),
-            // A group that is gone limits nothing.
-            group: group.and_then(position),
-            typical: Duration::from_secs(app.typical_seconds),
-            dependencies: dependencies.iter().map(dependency).collect(),
-            timeouts: Timeouts {
-                sync: Duration::from_secs(app.sync_seconds),
-                health: Duration::from_secs(app.health_seconds),
-            },
-            retry: Retry::default(),
-            tolerate_drift: app.tolerate_drift.clone(),
-            health: Vec::new(),
-        })
-    }
-
     /// What is not deployed any more is no dependency.
-    fn edges<'a>(
-        &'a self,
-        of: impl Fn(&'a DeployedApp) -> &'a std::collections::BTreeSet<String>,
-    ) -> Vec<Edge> {
+    fn edges<'a>(&'a self, of: impl Fn(&'a DeployedApp) -> &'a BTreeSet<String>) -> Vec<Edge> {
         let positions: BTreeMap<&str, AppIx> = self
             .apps
             .keys()
@@ -155,6 +121,34 @@ impl DeployedGraph {
         }
         edges
     }
+}
+
+/// An app as a run needs it; nothing, if that is no app.
+fn restored(
+    name: &str,
+    app: &DeployedApp,
+    dependencies: &[AppIx],
+    policies: &Policies,
+) -> Option<App> {
+    let group = app.group.as_ref();
+    let position = |name: &String| policies.groups.iter().position(|g| g.name.as_str() == name);
+    let dependency = |app: &AppIx| Dependency { app: *app, optional: false };
+    Some(App {
+        name: AppName::parse(name).ok()?,
+        stack: StackName::parse(&app.stack).ok()?,
+        app_type: AppType::default(),
+        // A group that is gone limits nothing.
+        group: group.and_then(position),
+        typical: Duration::from_secs(app.typical_seconds),
+        dependencies: dependencies.iter().map(dependency).collect(),
+        timeouts: Timeouts {
+            sync: Duration::from_secs(app.sync_seconds),
+            health: Duration::from_secs(app.health_seconds),
+        },
+        retry: Retry::default(),
+        tolerate_drift: app.tolerate_drift.clone(),
+        health: Vec::new(),
+    })
 }
 
 #[cfg(test)]
@@ -179,6 +173,7 @@ mod tests {
             apps: apps.iter().map(|(name, app)| ((*name).to_owned(), app.clone())).collect(),
             before: None,
             brought: Names::default(),
+            gone: BTreeSet::new(),
         }
     }
 

@@ -1,0 +1,128 @@
+//! Taking back what `configure` has set up, and nothing else.
+
+use base64::Engine;
+use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
+use kube::core::GroupVersionKind;
+use kube::{Api, Client, ResourceExt};
+use serde_json::{Map, Value, json};
+use tiphys_model::Platform;
+
+use super::installation::{self, ARGOCD_SECRET};
+use super::{again, tokens};
+use crate::error::ClusterError;
+use crate::names::{self, FIELD_MANAGER, MANAGED_BY, PLATFORM_LABEL, Purpose};
+
+/// Removes the platform's accounts, rights and projects. A project that `used` says is still in
+/// use stays.
+pub(crate) async fn remove(
+    client: &Client,
+    platform: &Platform,
+    used: impl Fn(&str) -> bool,
+) -> Result<(), ClusterError> {
+    let own = names::own(platform);
+    let rbac = "rbac.authorization.k8s.io/v1";
+    let mut objects = vec![
+        (rbac, "RoleBinding", own.clone()),
+        (rbac, "Role", own.clone()),
+        ("v1", "ServiceAccount", own.clone()),
+    ];
+    objects.extend(Purpose::ALL.map(|purpose| ("v1", "Secret", purpose.secret(platform))));
+    let argocd = &platform.argocd;
+    for project in [&argocd.project, &argocd.root_project] {
+        if !used(project) {
+            objects.push(("argoproj.io/v1alpha1", "AppProject", project.clone()));
+        }
+    }
+    let mut attempts = 1;
+    while let Err(error) = revoke(client, platform).await {
+        again(&mut attempts, error)?;
+    }
+    for name in ["argocd-rbac-cm", "argocd-cm"] {
+        let_go(client, platform, name).await?;
+    }
+    for (version, kind, name) in objects {
+        delete(client, platform, version, kind, &name).await?;
+    }
+    Ok(())
+}
+
+/// Tokens of the platform are taken off the lists of their accounts.
+async fn revoke(client: &Client, platform: &Platform) -> Result<(), ClusterError> {
+    let namespace = &platform.argocd.namespace;
+    let keys = installation::keys(client, namespace).await?;
+    let mut data = Map::new();
+    for purpose in Purpose::ALL {
+        let key = tokens::registry_key(purpose);
+        if let Some(left) = tokens::without(platform, purpose, keys.get(&key))? {
+            let encode = |list: &Value| {
+                Value::from(base64::engine::general_purpose::STANDARD.encode(list.to_string()))
+            };
+            let none = left.as_array().is_some_and(Vec::is_empty);
+            data.insert(key, if none { Value::Null } else { encode(&left) });
+        }
+    }
+    if data.is_empty() {
+        return Ok(());
+    }
+    let patch = json!({ "metadata": { "resourceVersion": keys.version }, "data": data });
+    let secrets = api(client, namespace, "v1", "Secret");
+    let params =
+        PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..Default::default() };
+    let written = secrets.patch(ARGOCD_SECRET, &params, &Patch::Merge(&patch)).await;
+    written.map(|_| ()).map_err(ClusterError::kube("the tokens cannot be revoked"))
+}
+
+/// An apply without the keys gives them up; what other platforms hold too stays.
+async fn let_go(client: &Client, platform: &Platform, name: &str) -> Result<(), ClusterError> {
+    let namespace = &platform.argocd.namespace;
+    let maps = api(client, namespace, "v1", "ConfigMap");
+    let what = format!("the ConfigMap {name} in {namespace} cannot be written");
+    let found = maps.get_opt(name).await.map_err(ClusterError::kube(&what))?;
+    let manager = names::own(platform);
+    let managed = |map: &DynamicObject| {
+        map.managed_fields().iter().any(|entry| entry.manager.as_ref() == Some(&manager))
+    };
+    if !found.as_ref().is_some_and(managed) {
+        return Ok(());
+    }
+    let nothing = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "namespace": namespace },
+    });
+    let applied = maps.patch(name, &PatchParams::apply(&manager), &Patch::Apply(&nothing)).await;
+    applied.map(|_| ()).map_err(ClusterError::kube(what))
+}
+
+/// Only if it says that it is this platform's.
+async fn delete(
+    client: &Client,
+    platform: &Platform,
+    version: &str,
+    kind: &str,
+    name: &str,
+) -> Result<(), ClusterError> {
+    let namespace = &platform.argocd.namespace;
+    let objects = api(client, namespace, version, kind);
+    let what = format!("{kind} {name} in {namespace} cannot be deleted");
+    let Some(found) = objects.get_opt(name).await.map_err(ClusterError::kube(&what))? else {
+        return Ok(());
+    };
+    let label = |key: &str| found.labels().get(key).map(String::as_str);
+    if label(MANAGED_BY.0) != Some(MANAGED_BY.1)
+        || label(PLATFORM_LABEL) != Some(platform.name.as_str())
+    {
+        return Ok(());
+    }
+    let preconditions = Some(Preconditions { uid: found.uid(), resource_version: None });
+    let params = DeleteParams { preconditions, ..DeleteParams::default() };
+    match objects.delete(name, &params).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(error) => Err(ClusterError::kube(what)(error)),
+    }
+}
+
+fn api(client: &Client, namespace: &str, version: &str, kind: &str) -> Api<DynamicObject> {
+    let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+    Api::namespaced_with(client.clone(), namespace, &resource)
+}

@@ -1,0 +1,93 @@
+//! The kinds of objects that a cluster has, found out once.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use kube::api::{ApiResource, DynamicObject};
+use kube::discovery::verbs;
+use kube::{Api, Client, Discovery};
+
+use crate::error::ClusterError;
+
+/// All kinds, each in the version that the cluster recommends.
+pub(crate) struct Kinds {
+    client: Client,
+    /// By group and kind.
+    known: BTreeMap<(String, String), Known>,
+}
+
+struct Known {
+    resource: ApiResource,
+    namespaced: bool,
+    listable: bool,
+}
+
+/// An object, by name. Who is cluster-wide has no namespace.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ObjectName {
+    pub group: String,
+    pub kind: String,
+    pub namespace: String,
+    pub name: String,
+}
+
+impl fmt::Display for ObjectName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.namespace {
+            "" => write!(f, "{}/{}", self.kind, self.name),
+            namespace => write!(f, "{}/{namespace}/{}", self.kind, self.name),
+        }
+    }
+}
+
+impl Kinds {
+    /// One request: an API that is registered and does not answer is left out, where asking each
+    /// of them would fail.
+    pub(crate) async fn discover(client: &Client) -> Result<Self, ClusterError> {
+        let found = Discovery::new(client.clone()).run_aggregated().await;
+        let found = found.map_err(ClusterError::kube("the cluster does not say what it has"))?;
+        let all = found.groups().flat_map(kube::discovery::ApiGroup::recommended_resources);
+        let known = all.map(|(resource, capabilities)| {
+            let listable = capabilities.supports_operation(verbs::LIST)
+                && capabilities.supports_operation(verbs::DELETE);
+            let namespaced = capabilities.scope == kube::discovery::Scope::Namespaced;
+            let name = (resource.group.clone(), resource.kind.clone());
+            (name, Known { resource, namespaced, listable })
+        });
+        Ok(Kinds { client: client.clone(), known: known.collect() })
+    }
+
+    /// Where to ask for an object; nowhere, if there is no such kind.
+    pub(crate) fn api(&self, object: &ObjectName) -> Option<Api<DynamicObject>> {
+        let known = self.known.get(&(object.group.clone(), object.kind.clone()))?;
+        let client = self.client.clone();
+        Some(if known.namespaced {
+            Api::namespaced_with(client, &object.namespace, &known.resource)
+        } else {
+            Api::all_with(client, &known.resource)
+        })
+    }
+
+    /// The object as it is now; `None` if it is not there, or there is no such kind.
+    pub(crate) async fn get(
+        &self,
+        object: &ObjectName,
+    ) -> Result<Option<DynamicObject>, kube::Error> {
+        match self.api(object) {
+            Some(api) => api.get_opt(&object.name).await,
+            None => Ok(None),
+        }
+    }
+
+    /// The groups that have a kind of this name.
+    pub(crate) fn groups_of(&self, kind: &str) -> Vec<&str> {
+        let same = self.known.keys().filter(|(_, known)| known == kind);
+        same.map(|(group, _)| group.as_str()).collect()
+    }
+
+    /// All kinds of which objects can be listed and deleted.
+    pub(crate) fn listable(&self) -> impl Iterator<Item = (&ApiResource, Api<DynamicObject>)> {
+        let listable = self.known.values().filter(|known| known.listable);
+        listable.map(|known| (&known.resource, Api::all_with(self.client.clone(), &known.resource)))
+    }
+}

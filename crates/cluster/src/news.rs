@@ -1,0 +1,24 @@
+//! What a run on a cluster tells while it goes on.
+
+use tiphys_run::{Event, Revisions, Time};
+use tokio::sync::oneshot;
+
+use crate::teardown::Leftover;
+
+#[derive(Debug)]
+pub enum News {
+    /// What it is doing before the run begins, or after it.
+    Note(String),
+    /// The run begins.
+    Began {
+        run: String,
+        /// What is deployed; a teardown has none.
+        revisions: Option<Revisions>,
+    },
+    Event(Time, Event),
+    /// Whether these are to be removed; no answer is a no.
+    Ask {
+        leftovers: Vec<Leftover>,
+        answer: oneshot::Sender<bool>,
+    },
+}

@@ -1,0 +1,50 @@
+//! Arguments of `tiphys teardown`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args as ClapArgs, ValueHint};
+use tiphys_cluster::Forced;
+
+use super::{ClusterArgs, DeployedArgs, RunFormat, parse_duration};
+
+#[derive(Debug, ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "they are flags")]
+pub(crate) struct TeardownArgs {
+    #[command(flatten)]
+    pub(crate) platform: DeployedArgs,
+    /// What to remove: `platform`, `stack:NAME` or `app:NAME`
+    #[arg(long, value_name = "SCOPE", default_value = "platform")]
+    pub(crate) scope: String,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+    /// Remove what depends on the scope as well, instead of refusing
+    #[arg(long)]
+    pub(crate) with_dependents: bool,
+    /// Set the platform's volumes to Retain first, so that their data stays
+    #[arg(long)]
+    pub(crate) retain_volumes: bool,
+    /// Leave projects, accounts and rights as `configure` has set them up
+    #[arg(long)]
+    pub(crate) keep_primitives: bool,
+    /// Remove what is left over in the end; asks first
+    #[arg(long)]
+    pub(crate) clean_leftovers: bool,
+    /// Do not ask
+    #[arg(long, requires = "clean_leftovers")]
+    pub(crate) yes: bool,
+    /// Remove the finalizers of an object that is being deleted; may be given several times
+    ///
+    /// Whoever should have removed them will not clean up then.
+    #[arg(long, value_name = "KIND/NAMESPACE/NAME")]
+    pub(crate) force_finalizer: Vec<Forced>,
+    /// The run's own deadline, such as `90m` [default: the platform's]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// Write the events to a file as well, one line of JSON each
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) events: Option<PathBuf>,
+    /// How to print the run
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: RunFormat,
+}

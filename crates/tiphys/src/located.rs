@@ -1,0 +1,59 @@
+//! Which platform an action is about, and what the cluster knows of it.
+
+use std::fs;
+use std::path::Path;
+
+use tiphys_cluster::{Access, ClusterError, DeployedGraph, GraphStore, Kind};
+use tiphys_model::Platform;
+
+use crate::args::DeployedArgs;
+use crate::failure::Failure;
+use crate::{input, runtime};
+
+/// A platform, and the graph of its last deployment.
+pub(crate) struct Located {
+    pub(crate) platform: Platform,
+    pub(crate) graph: Option<DeployedGraph>,
+}
+
+/// The platform as it was deployed. Without a graph in the cluster, it is that of the file;
+/// without either, there is none.
+pub(crate) fn deployed(args: &DeployedArgs, access: &Access) -> Result<Option<Located>, Failure> {
+    let file = args.file.as_deref().or_else(|| {
+        let default = Path::new(input::DEFAULT);
+        fs::symlink_metadata(default).is_ok().then_some(default)
+    });
+    let file = file.map(|file| input::platform(Some(file))).transpose()?;
+    let namespace = file.as_ref().map_or(&args.namespace, |file| &file.argocd.namespace);
+    let found = runtime::block_on(async {
+        let client = access.client().await?;
+        let name = match &file {
+            Some(file) => Some(file.name.clone()),
+            None => only(GraphStore::platforms(&client, namespace).await?, namespace)?,
+        };
+        let Some(name) = name else { return Ok(None) };
+        let graph = GraphStore::new(&client, namespace, &name).read().await?;
+        let platform = graph.as_ref().map(|graph| graph.platform(&name, namespace)).transpose()?;
+        Ok(Some((platform, graph)))
+    })?;
+    Ok(match (found, file) {
+        (Some((Some(platform), graph)), _) => Some(Located { platform, graph }),
+        (_, Some(platform)) => Some(Located { platform, graph: None }),
+        (_, None) => None,
+    })
+}
+
+/// One of several is not guessed.
+fn only<T: ToString>(
+    found: impl IntoIterator<Item = T>,
+    namespace: &str,
+) -> Result<Option<T>, ClusterError> {
+    let mut found: Vec<T> = found.into_iter().collect();
+    if found.len() < 2 {
+        return Ok(found.pop());
+    }
+    let names: Vec<String> = found.iter().map(ToString::to_string).collect();
+    let what = format!("several platforms are deployed from the namespace `{namespace}`");
+    let error = ClusterError::new(Kind::Configuration, what, names.join(", "));
+    Err(error.hint("give the file of the one that you mean with `-f`"))
+}
