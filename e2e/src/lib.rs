@@ -1,6 +1,7 @@
 //! What tests on a real cluster have in common: the cluster, and a site of its own for each test.
 
 mod harness;
+pub mod inventory;
 mod record;
 mod site;
 pub mod tiphys;
