@@ -1,6 +1,6 @@
 //! The audit log as a witness: what was written to Applications, by whom, in which order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use jiff::Timestamp;
@@ -94,6 +94,20 @@ impl Writes {
             }
         }
         figure(&format!("{edges} edges in order"));
+    }
+
+    /// The apps that were written with a succeeded operation at the revision and as Healthy.
+    pub(crate) fn stale(&self, revision: &str) -> BTreeSet<String> {
+        self.applications()
+            .filter(|(_, application)| {
+                let state = application.status.operation_state.as_ref();
+                let result = state.and_then(|state| state.sync_result.as_ref());
+                state.is_some_and(|state| state.phase == "Succeeded")
+                    && result.is_some_and(|result| result.revision == revision)
+                    && application.status.health.status == "Healthy"
+            })
+            .map(|(_, application)| application.name().to_owned())
+            .collect()
     }
 
     /// When the API server got the write that set an app's operation, for each app.

@@ -9,6 +9,7 @@ mod deploy;
 mod failure;
 mod outage;
 mod resume;
+mod stale;
 mod status;
 mod waves;
 
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
         Case::new("deploy_needs_no_api_of_argo_cd", deploy::through_fields),
         Case::new("deploy_tells_failures_apart_and_resumes", failure::in_every_way),
         Case::new("deploy_resumes_after_being_killed", resume::after_kills),
+        Case::new("deploy_believes_no_health_from_before_the_sync", stale::from_before_the_sync),
         Case::new("a_run_that_lost_its_lease_does_nothing_more", resume::after_a_stop),
         Case::new("deploy_ends_with_4_when_its_token_is_revoked", outage::a_revoked_token),
         Case::new("deploy_survives_restarts_of_argo_cd", resume::while_argo_cd_restarts)
