@@ -11,6 +11,7 @@ use tiphys_model::{Plan, Platform, Role};
 use tiphys_run::{Action, Event, Revisions, Time, Verdict};
 
 use crate::act::Actor;
+use crate::agent;
 use crate::application::Application;
 use crate::argocd::CallError;
 use crate::engine::Engine;
@@ -61,7 +62,11 @@ impl Deploy {
             signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
         };
         let (argocd, mut lease) = prepared;
-        let outcome = self.hold_and_run(argocd, &mut lease, &mut signals, news).await;
+        let run = format!("{}-{}", self.plan.digest.short(), lease.epoch());
+        let client = agent::named(&self.client, agent::in_run(&run));
+        let argocd = argocd.in_run(&client, &self.platform, &run);
+        let deploy = Deploy { client, ..self };
+        let outcome = deploy.hold_and_run(run, argocd, &mut lease, &mut signals, news).await;
         match lease.release().await {
             Ok(()) => outcome,
             // The outcome says more.
@@ -86,12 +91,12 @@ impl Deploy {
 
     async fn hold_and_run(
         &self,
+        run: String,
         argocd: Actor,
         lease: &mut Lease,
         signals: &mut Signals,
         news: &dyn Fn(News),
     ) -> Result<Verdict, ClusterError> {
-        let run = format!("{}-{}", self.plan.digest.short(), lease.epoch());
         let namespace = &self.platform.argocd.namespace;
         let project = &self.platform.argocd.project;
         let hold = Arc::new(Hold::new(self.client.clone(), namespace, project, &run));
