@@ -14,10 +14,10 @@ use crate::act::Actor;
 use crate::agent;
 use crate::application::Application;
 use crate::argocd::CallError;
-use crate::engine::Engine;
+use crate::engine::{Engine, Remark};
 use crate::error::{ClusterError, Kind};
 use crate::evidence;
-use crate::generators::Generators;
+use crate::generators::{self, Generators, sets};
 use crate::graph::{DeployedGraph, GraphStore};
 use crate::hold::Hold;
 use crate::lease::{Lease, NotRenewed, RENEWAL};
@@ -43,6 +43,8 @@ pub type Check = Box<dyn Fn(&Revisions) -> Result<(), ClusterError> + Send>;
 pub enum News {
     /// What it is doing before the run begins.
     Note(String),
+    /// What the run passes over, and somebody should know.
+    Warning(String),
     /// The run begins.
     Began {
         run: String,
@@ -129,7 +131,13 @@ impl Deploy {
                 // Whoever shows them is there for as long as this is.
                 sender.unbounded_send((time, event)).unwrap_or_default();
             };
-            engine.run(lease, signals, &events).await
+            let remark = |remark| {
+                news(match remark {
+                    Remark::Note(text) => News::Note(text),
+                    Remark::Warning(text) => News::Warning(text),
+                });
+            };
+            engine.run(lease, signals, &events, &remark).await
         };
         let look = async |app: &str, evidence| match &witness {
             Some(witness) => witness.enrich(app, project, evidence).await,
@@ -175,6 +183,7 @@ impl Deploy {
             platform: &self.platform,
             argocd,
             applications: &applications,
+            sets: &sets::api(&self.client, &self.platform.argocd.namespace),
             tag: PlanTag::of(&self.plan.digest),
             epoch,
         };
@@ -191,10 +200,13 @@ impl Deploy {
         };
         hold.acquire(&deployed, &applications, stop).await?;
         note("syncing the root app".to_owned());
-        let revisions = generators.sync().await?;
+        let generated = generators.sync().await?;
         let all = self.plan.apps.iter().map(|app| app.app.name.to_string()).collect();
-        generators.await_children(&all).await?;
-        Ok(revisions)
+        let applications = generators.await_children(&all, &generated).await?;
+        for warning in generators::unpinned(&self.platform, &applications, &generated.revisions) {
+            news(News::Warning(warning));
+        }
+        Ok(generated.revisions)
     }
 }
 

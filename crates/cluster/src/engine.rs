@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use futures::StreamExt;
 use kube::{Api, Client};
-use tiphys_model::{AppIx, Plan};
+use tiphys_model::{AppIx, Plan, Role};
 use tiphys_run::{
     Action, Answer, Driver, Event, Input, Machine, Observation, Output, Time, Verdict,
 };
@@ -49,6 +49,12 @@ enum Returned {
     Broken(ClusterError),
 }
 
+/// What a run has to say besides its events.
+pub enum Remark {
+    Note(String),
+    Warning(String),
+}
+
 /// A run in progress.
 struct Local<'a> {
     driver: Driver,
@@ -59,6 +65,7 @@ struct Local<'a> {
     announcer: Announcer,
     /// Whom to tell what happens.
     events: &'a dyn Fn(Time, Event),
+    remark: &'a dyn Fn(Remark),
     /// Filled until the whole platform has been seen once.
     first: Option<Vec<Option<Arc<Observation>>>>,
     held: bool,
@@ -72,6 +79,7 @@ impl Engine {
         lease: &mut Lease,
         signals: &mut Signals,
         events: &dyn Fn(Time, Event),
+        remark: &dyn Fn(Remark),
     ) -> Result<Verdict, ClusterError> {
         let names: BTreeMap<String, AppIx> = self
             .plan
@@ -101,6 +109,7 @@ impl Engine {
             returned,
             announcer,
             events,
+            remark,
             held: self.held,
         };
         local.drive(news, inbox, lease, signals).await
@@ -148,6 +157,9 @@ impl Local<'_> {
             }
         }
         self.announcer.finish().await;
+        if let Some(note) = self.hands.pace.told() {
+            (self.remark)(Remark::Note(note));
+        }
         self.driver.machine().verdict().ok_or_else(ended)
     }
 
@@ -226,6 +238,9 @@ impl Local<'_> {
         for event in events {
             if let Some(app) = event.app() {
                 self.announcer.announce(&event, self.hands.reference(app));
+                if let Some(warning) = self.behind(&event, app) {
+                    (self.remark)(Remark::Warning(warning));
+                }
             }
             (self.events)(now, event);
         }
@@ -236,6 +251,25 @@ impl Local<'_> {
             tokio::spawn(async move { hands.carry_out(effect, &name, &returned).await });
         }
         Ok(())
+    }
+}
+
+impl Local<'_> {
+    /// What lies outside the scope is verified, not deployed: it may be Healthy and yet not what
+    /// its source says.
+    fn behind(&self, event: &Event, app: AppIx) -> Option<String> {
+        let planned = self.driver.machine().plan().app(app);
+        let seen = self.driver.seen(app)?;
+        let verified = planned.role == Role::Verify && matches!(event, Event::Done { .. });
+        let behind = !seen.compared_to_spec || !seen.is_synced(&planned.app.tolerate_drift);
+        (verified && behind).then(|| {
+            let name = &planned.app.name;
+            format!(
+                "`{name}` lies outside the scope and is Healthy, but {}: what runs is not its \
+                 source at {}",
+                seen.sync, seen.revisions
+            )
+        })
     }
 }
 

@@ -28,7 +28,7 @@ pub use act::Actor;
 pub use application::Application;
 pub use connect::Access;
 pub use deploy::{Check, Deploy, News};
-pub use engine::Engine;
+pub use engine::{Engine, Remark};
 pub use error::{ClusterError, Kind};
 pub use forecast::{Forecast, forecast};
 pub use graph::{Before, DeployedApp, DeployedGraph, GraphStore};
