@@ -7,10 +7,14 @@ mod audit;
 mod configure;
 mod deploy;
 mod failure;
+mod obstacle;
 mod outage;
+mod refusal;
 mod resume;
+mod sets;
 mod stale;
 mod status;
+mod warning;
 mod waves;
 
 use std::process::ExitCode;
@@ -22,6 +26,12 @@ fn main() -> ExitCode {
         Case::new("deploy_follows_the_order_and_is_idempotent", deploy::in_order),
         Case::new("deploy_needs_no_api_of_argo_cd", deploy::through_fields),
         Case::new("deploy_tells_failures_apart_and_resumes", failure::in_every_way),
+        Case::new("deploy_names_who_is_in_its_way", obstacle::of_others),
+        Case::new("deploy_awaits_self_heal_before_it_holds", obstacle::of_self_heal),
+        Case::new("deploy_refuses_what_is_not_ready", refusal::of_what_is_not_ready),
+        Case::new("deploy_names_the_missing_application", refusal::of_an_app_without_application),
+        Case::new("deploy_awaits_application_sets", sets::as_generators),
+        Case::new("deploy_warns_of_what_it_passes_over", warning::of_what_a_run_passes_over),
         Case::new("deploy_resumes_after_being_killed", resume::after_kills),
         Case::new("deploy_believes_no_health_from_before_the_sync", stale::from_before_the_sync),
         Case::new("a_run_that_lost_its_lease_does_nothing_more", resume::after_a_stop),
