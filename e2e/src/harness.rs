@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
+use jiff::Timestamp;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::Runtime;
 
@@ -116,6 +117,18 @@ fn panic_message(error: tokio::task::JoinError) -> String {
 #[expect(clippy::print_stdout, reason = "a test program talks to whoever runs it")]
 pub fn figure(text: &str) {
     println!("figure: {text}");
+}
+
+/// What all chance in a test comes from: `TIPHYS_E2E_SEED`, or the time. It is told, so that a
+/// failure can be had again.
+#[must_use]
+pub fn seed() -> u64 {
+    let seed = env::var("TIPHYS_E2E_SEED").map_or_else(
+        |_| Timestamp::now().as_millisecond().unsigned_abs(),
+        |text| text.parse().expect("TIPHYS_E2E_SEED is a number"),
+    );
+    figure(&format!("seed {seed}"));
+    seed
 }
 
 #[expect(clippy::print_stderr, reason = "a test program talks to whoever runs it")]

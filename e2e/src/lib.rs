@@ -7,7 +7,7 @@ mod site;
 pub mod tiphys;
 mod world;
 
-pub use harness::{Case, figure, main};
+pub use harness::{Case, figure, main, seed};
 pub use record::{Recording, Written};
 pub use site::{PlatformFile, Site, operation};
 pub use world::World;

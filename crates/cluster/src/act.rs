@@ -39,6 +39,17 @@ impl Actor {
         }
     }
 
+    /// The same way, as part of a run.
+    pub(crate) fn in_run(self, client: &Client, platform: &Platform, run: &str) -> Self {
+        match self {
+            Actor::Api(api) => Actor::Api(api.in_run(run)),
+            Actor::Fields(_) => {
+                let namespace = &platform.argocd.namespace;
+                Actor::Fields(Fields::new(Api::namespaced(client.clone(), namespace)))
+            }
+        }
+    }
+
     /// Who can look closer at what failed; nobody without the API, which has the tree of an app's
     /// resources.
     #[must_use]

@@ -1,6 +1,7 @@
 //! An Application as the API server has it: the fields that a run reads, and no others, so that
 //! thousands of them fit in little memory.
 
+mod list;
 mod observe;
 
 use std::borrow::Cow;
@@ -10,6 +11,7 @@ use kube::Resource;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub(crate) use list::list;
 pub use observe::Unreadable;
 
 /// The annotation that asks Argo CD to compare an Application anew; it removes it afterwards.

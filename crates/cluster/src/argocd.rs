@@ -6,12 +6,13 @@ mod transport;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Method;
+use http::{HeaderValue, Method};
 use secrecy::SecretString;
 use serde::Serialize;
 use tiphys_model::OperationId;
 use tiphys_run::Revisions;
 
+use crate::agent;
 use crate::application::{Application, OPERATION_INFO};
 pub use call::{CallError, Refusal};
 pub use transport::{Endpoint, Security};
@@ -27,6 +28,7 @@ pub struct ArgoCd {
     http: transport::Http,
     base: Arc<str>,
     token: Option<Arc<SecretString>>,
+    agent: HeaderValue,
 }
 
 /// What a sync applies, and how it is known again.
@@ -58,12 +60,19 @@ impl ArgoCd {
     #[must_use]
     pub fn new(endpoint: Endpoint, token: Option<SecretString>) -> Self {
         let base = endpoint.base();
-        ArgoCd { http: transport::http(endpoint), base, token: token.map(Arc::new) }
+        let http = transport::http(endpoint);
+        ArgoCd { http, base, token: token.map(Arc::new), agent: agent::PROGRAM }
     }
 
     #[must_use]
     pub fn with_token(mut self, token: SecretString) -> Self {
         self.token = Some(Arc::new(token));
+        self
+    }
+
+    /// The same client, as part of a run.
+    pub(crate) fn in_run(mut self, run: &str) -> Self {
+        self.agent = agent::in_run(run);
         self
     }
 

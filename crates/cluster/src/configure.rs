@@ -23,6 +23,7 @@ use tiphys_model::Platform;
 use crate::error::{ClusterError, Kind};
 use crate::names::{FIELD_MANAGER, Purpose};
 use installation::ARGOCD_SECRET;
+pub(crate) use installation::check as check_installation;
 use intent::{How, Intent};
 use objects::Desired;
 pub(crate) use remove::remove;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
+use crate::agent;
 use crate::error::{ClusterError, Kind, chain};
 
 /// How to reach the cluster, as people say it.
@@ -24,7 +25,9 @@ impl Access {
         let mut config = self.config().await?;
         config.connect_timeout = Some(PATIENCE);
         config.read_timeout = None;
-        Client::try_from(config).map_err(ClusterError::kube("the cluster cannot be addressed"))
+        let client = Client::try_from(config)
+            .map_err(ClusterError::kube("the cluster cannot be addressed"))?;
+        Ok(agent::named(&client, agent::PROGRAM))
     }
 
     async fn config(&self) -> Result<Config, ClusterError> {

@@ -6,6 +6,7 @@ use secrecy::SecretString;
 use tiphys_model::Platform;
 
 use crate::argocd::{ArgoCd, Endpoint, Security};
+use crate::configure;
 use crate::error::{ClusterError, Kind};
 use crate::names::Purpose;
 
@@ -50,9 +51,13 @@ async fn read(
         ClusterError::new(Kind::Configuration, what, why)
             .hint("run `tiphys configure` with the same platform file")
     };
-    let secret = secret.ok_or_else(|| {
-        absent(format!("the Secret {name} does not exist in the namespace {namespace}"))
-    })?;
+    let Some(secret) = secret else {
+        return Err(match configure::check_installation(client, namespace).await {
+            // Without an Argo CD, nothing could be set up there.
+            Err(error) if error.kind == Kind::Configuration => error,
+            _ => absent(format!("the Secret {name} does not exist in the namespace {namespace}")),
+        });
+    };
     let mut data = secret.data.unwrap_or_default();
     let token = data.remove("token").and_then(|token| String::from_utf8(token.0).ok());
     let token = token.filter(|token| !token.is_empty());

@@ -10,11 +10,12 @@ use tiphys_model::{Plan, Platform, Role};
 use tiphys_run::{Action, Event, Revisions, Verdict};
 
 use crate::act::Actor;
+use crate::agent;
 use crate::application::Application;
 use crate::argocd::CallError;
 use crate::engine::Engine;
 use crate::error::{ClusterError, Kind};
-use crate::generators::Generators;
+use crate::generators::{self, Generators, sets};
 use crate::graph::{DeployedGraph, GraphStore};
 use crate::hold::Hold;
 use crate::lease::Lease;
@@ -47,7 +48,11 @@ impl Deploy {
             signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
         };
         let (argocd, mut lease) = prepared;
-        let outcome = self.hold_and_run(argocd, &mut lease, &mut signals, news).await;
+        let run = format!("{}-{}", self.plan.digest.short(), lease.epoch());
+        let client = agent::named(&self.client, agent::in_run(&run));
+        let argocd = argocd.in_run(&client, &self.platform, &run);
+        let deploy = Deploy { client, ..self };
+        let outcome = deploy.hold_and_run(run, argocd, &mut lease, &mut signals, news).await;
         match lease.release().await {
             Ok(()) => outcome,
             // The outcome says more.
@@ -72,12 +77,12 @@ impl Deploy {
 
     async fn hold_and_run(
         &self,
+        run: String,
         argocd: Actor,
         lease: &mut Lease,
         signals: &mut Signals,
         news: &dyn Fn(News),
     ) -> Result<Verdict, ClusterError> {
-        let run = format!("{}-{}", self.plan.digest.short(), lease.epoch());
         let namespace = &self.platform.argocd.namespace;
         let project = &self.platform.argocd.project;
         let hold = Arc::new(Hold::new(self.client.clone(), namespace, project, &run));
@@ -148,6 +153,7 @@ impl Deploy {
             platform: &self.platform,
             argocd,
             applications: &applications,
+            sets: &sets::api(&self.client, &self.platform.argocd.namespace),
             tag: PlanTag::of(&self.plan.digest),
             epoch,
         };
@@ -164,9 +170,12 @@ impl Deploy {
         };
         hold.acquire(&deployed, &applications, stop).await?;
         note("syncing the root app".to_owned());
-        let revisions = generators.sync().await?;
+        let generated = generators.sync().await?;
         let all = self.plan.apps.iter().map(|app| app.app.name.to_string()).collect();
-        generators.await_children(&all).await?;
-        Ok(revisions)
+        let applications = generators.await_children(&all, &generated).await?;
+        for warning in generators::unpinned(&self.platform, &applications, &generated.revisions) {
+            news(News::Warning(warning));
+        }
+        Ok(generated.revisions)
     }
 }

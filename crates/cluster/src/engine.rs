@@ -12,7 +12,7 @@ use std::time::Instant;
 use futures::StreamExt;
 use futures::channel::mpsc::unbounded;
 use kube::{Api, Client};
-use tiphys_model::{AppIx, Plan};
+use tiphys_model::{AppIx, Plan, Role};
 use tiphys_run::{
     Action, Answer, Driver, Event, Evidence, Input, Machine, Observation, Output, Time, Verdict,
 };
@@ -67,6 +67,8 @@ struct Local<'a> {
     announcer: Announcer,
     /// Whom to tell what happens.
     events: &'a dyn Fn(Time, Event),
+    /// Whom to tell what else is to be known.
+    news: &'a dyn Fn(Told),
     /// Filled until the whole platform has been seen once.
     first: Option<Vec<Option<Arc<Observation>>>>,
     held: bool,
@@ -80,6 +82,7 @@ impl Engine {
         lease: &mut Lease,
         signals: &mut Signals,
         events: &dyn Fn(Time, Event),
+        news: &dyn Fn(Told),
     ) -> Result<Verdict, ClusterError> {
         let names: BTreeMap<String, AppIx> = self
             .plan
@@ -88,7 +91,7 @@ impl Engine {
             .map(|app| (self.plan.app(app).app.name.as_str().to_owned(), app))
             .collect();
         let watched: BTreeSet<String> = names.keys().cloned().collect();
-        let news = watch::applications(self.client.clone(), &self.namespace, watched);
+        let seen = watch::applications(self.client.clone(), &self.namespace, watched);
         let (returned, inbox) = unbounded_channel();
         let announcer = Announcer::start(self.client.clone(), self.run);
         let hands = Hands {
@@ -110,9 +113,10 @@ impl Engine {
             returned,
             announcer,
             events,
+            news,
             held: self.held,
         };
-        local.drive(news, inbox, lease, signals).await
+        local.drive(seen, inbox, lease, signals).await
     }
 }
 
@@ -136,7 +140,7 @@ impl Engine {
                 // Whoever shows them is there for as long as this is.
                 sender.unbounded_send((time, event)).unwrap_or_default();
             };
-            self.run(lease, signals, &events).await
+            self.run(lease, signals, &events, news).await
         };
         let show = |time, event| news(Told::Event(time, event));
         let (verdict, ()) = tokio::join!(run, evidence::narrate(events, &plan, look, show));
@@ -185,6 +189,9 @@ impl Local<'_> {
             }
         }
         self.announcer.finish().await;
+        if let Some(note) = self.hands.pace.told() {
+            (self.news)(Told::Note(note));
+        }
         self.driver.machine().verdict().ok_or_else(ended)
     }
 
@@ -267,6 +274,9 @@ impl Local<'_> {
         for event in events {
             if let Some(app) = event.app() {
                 self.announcer.announce(&event, self.hands.reference(app));
+                if let Some(warning) = self.behind(&event, app) {
+                    (self.news)(Told::Warning(warning));
+                }
             }
             (self.events)(now, event);
         }
@@ -277,6 +287,25 @@ impl Local<'_> {
             tokio::spawn(async move { hands.carry_out(effect, &name, &returned).await });
         }
         Ok(())
+    }
+}
+
+impl Local<'_> {
+    /// What lies outside the scope is verified, not deployed: it may be Healthy and yet not what
+    /// its source says.
+    fn behind(&self, event: &Event, app: AppIx) -> Option<String> {
+        let planned = self.driver.machine().plan().app(app);
+        let seen = self.driver.seen(app)?;
+        let verified = planned.role == Role::Verify && matches!(event, Event::Done { .. });
+        let behind = !seen.compared_to_spec || !seen.is_synced(&planned.app.tolerate_drift);
+        (verified && behind).then(|| {
+            let name = &planned.app.name;
+            format!(
+                "`{name}` lies outside the scope and is Healthy, but {}: what runs is not its \
+                 source at {}",
+                seen.sync, seen.revisions
+            )
+        })
     }
 }
 

@@ -1,15 +1,14 @@
 //! What a run would find to do now. Nothing is refreshed for it, so Argo CD may know more by the
 //! time a run asks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use kube::api::ListParams;
 use kube::{Api, Client};
 use tiphys_model::operation::PlanTag;
 use tiphys_model::{Plan, PlannedApp, Platform, Role};
 use tiphys_run::gate::{Start, start};
 
-use crate::application::Application;
+use crate::application::{self, Application};
 use crate::error::ClusterError;
 use crate::names;
 
@@ -25,11 +24,12 @@ pub async fn forecast(
     plan: &Plan,
 ) -> Result<Forecast, ClusterError> {
     let api: Api<Application> = Api::namespaced(client.clone(), &platform.argocd.namespace);
-    let listed = api.list(&ListParams::default()).await;
-    let listed = listed.map_err(ClusterError::kube("the Applications cannot be listed"))?;
-    let known: BTreeMap<&str, &Application> =
-        listed.items.iter().map(|application| (application.name(), application)).collect();
     let root = names::root_application(platform);
+    let mut names: BTreeSet<&str> = plan.apps.iter().map(|app| app.app.name.as_str()).collect();
+    names.insert(&root);
+    let listed = application::list(&api, |a| names.contains(a.name())).await?;
+    let known: BTreeMap<&str, &Application> =
+        listed.iter().map(|application| (application.name(), application)).collect();
     let apps = plan.apps.iter().map(|planned| {
         let name = planned.app.name.as_str();
         (name.to_owned(), app(planned, known.get(name).copied(), PlanTag::of(&plan.digest)))

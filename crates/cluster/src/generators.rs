@@ -4,28 +4,33 @@
 //! A generator is done when its operation has succeeded and its children are there. Its health is
 //! no question: a child that is held is not healthy, so who waited for it would wait for ever.
 
+mod pinned;
+pub(crate) mod sets;
+
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kube::Api;
-use kube::api::ListParams;
+use kube::api::DynamicObject;
 use tiphys_model::operation::PlanTag;
 use tiphys_model::{AppName, OperationId, Platform, SyncStatus};
 use tiphys_run::gate::{self, OperationProgress};
 use tiphys_run::{ConditionKind, Observation, Revisions};
 
 use crate::act::Actor;
-use crate::application::{Application, ResourceStatus};
+use crate::application::{self, Application, ResourceStatus};
 use crate::argocd::{CallError, Refusal, SyncRequest};
 use crate::error::{ClusterError, Kind};
 use crate::names;
 
 /// How long the operation of a generator may take.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// How long generated Applications may take to appear.
+/// How long ApplicationSets may take to make Applications.
 const APPEARANCE: Duration = Duration::from_secs(120);
+/// How long Applications may take to appear that the sync of a generator has created itself.
+const CREATED: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(300);
 
 /// Syncs the generators of a platform.
@@ -33,8 +38,17 @@ pub(crate) struct Generators<'a> {
     pub(crate) platform: &'a Platform,
     pub(crate) argocd: &'a Actor,
     pub(crate) applications: &'a Api<Application>,
+    pub(crate) sets: &'a Api<DynamicObject>,
     pub(crate) tag: PlanTag,
     pub(crate) epoch: u64,
+}
+
+/// What came of syncing the generators.
+pub(crate) struct Generated {
+    /// Of the root app.
+    pub(crate) revisions: Revisions,
+    /// ApplicationSets are among them: somebody else creates Applications, in their own time.
+    sets: bool,
 }
 
 impl Generators<'_> {
@@ -44,8 +58,8 @@ impl Generators<'_> {
         Ok(self.refresh(&name).await?.1.revisions)
     }
 
-    /// Brings every generator to the newest commit; the revisions of the root app.
-    pub(crate) async fn sync(&self) -> Result<Revisions, ClusterError> {
+    /// Brings every generator to the newest commit.
+    pub(crate) async fn sync(&self) -> Result<Generated, ClusterError> {
         self.sync_one(names::root_application(self.platform)).await
     }
 
@@ -61,7 +75,7 @@ impl Generators<'_> {
     }
 
     /// A generator, then those that it has created.
-    fn sync_one(&self, name: String) -> BoxFuture<'_, Result<Revisions, ClusterError>> {
+    fn sync_one(&self, name: String) -> BoxFuture<'_, Result<Generated, ClusterError>> {
         async move {
             let (application, seen) = self.refresh(&name).await?;
             refuse_waves(&application)?;
@@ -70,13 +84,19 @@ impl Generators<'_> {
             } else {
                 self.sync_to_the_end(&name, &seen).await?
             };
-            let resources = application.status.resources.iter().flatten();
-            for child in resources.filter(|resource| is_application(resource)) {
-                if self.is_generator(&child.name).await? {
-                    self.sync_one(child.name.clone()).await?;
+            let mut sets = false;
+            for child in application.status.resources.iter().flatten() {
+                if is_application(child) && self.is_generator(&child.name).await? {
+                    sets |= self.sync_one(child.name.clone()).await?.sets;
+                }
+                if sets::is_application_set(child) {
+                    sets = true;
+                    for generator in self.settle(&child.name).await? {
+                        self.sync_one(generator).await?;
+                    }
                 }
             }
-            Ok(observe(&application)?.revisions)
+            Ok(Generated { revisions: observe(&application)?.revisions, sets })
         }
         .boxed()
     }
@@ -123,21 +143,28 @@ impl Generators<'_> {
     async fn is_generator(&self, name: &str) -> Result<bool, ClusterError> {
         let what = format!("the Application `{name}` cannot be read");
         let child = self.applications.get_opt(name).await.map_err(ClusterError::kube(what))?;
-        Ok(child.is_some_and(|child| child.spec.project == self.platform.argocd.root_project))
+        Ok(child.is_some_and(|child| self.is_in_root_project(&child)))
+    }
+
+    fn is_in_root_project(&self, application: &Application) -> bool {
+        application.spec.project == self.platform.argocd.root_project
     }
 
     /// Waits until every Application of these names is there, in the platform's project.
-    pub(crate) async fn await_children(&self, apps: &BTreeSet<String>) -> Result<(), ClusterError> {
+    pub(crate) async fn await_children(
+        &self,
+        apps: &BTreeSet<String>,
+        generated: &Generated,
+    ) -> Result<Vec<Application>, ClusterError> {
         let began = Instant::now();
+        let patience = if generated.sets { APPEARANCE } else { CREATED };
         loop {
-            let listed = self.applications.list(&ListParams::default()).await;
-            let listed = listed.map_err(ClusterError::kube("the Applications cannot be listed"))?;
+            let listed = application::list(self.applications, |a| apps.contains(a.name())).await?;
             let mut missing = apps.clone();
             let mut elsewhere = Vec::new();
-            for application in &listed.items {
-                if missing.remove(application.name())
-                    && application.spec.project != self.platform.argocd.project
-                {
+            for application in &listed {
+                missing.remove(application.name());
+                if application.spec.project != self.platform.argocd.project {
                     elsewhere.push(format!(
                         "{} ({})",
                         application.name(),
@@ -155,20 +182,39 @@ impl Generators<'_> {
                 .hint("a hold on the project does not concern them: give them the right project"));
             }
             if missing.is_empty() {
-                return Ok(());
+                return Ok(listed);
             }
-            if began.elapsed() > APPEARANCE {
+            if began.elapsed() > patience {
                 let missing: Vec<String> = missing.into_iter().collect();
                 return Err(ClusterError::new(
                     Kind::NotFound,
                     format!("there is no Application for {}", missing.join(", ")),
-                    format!("the root app has not created them within {} s", APPEARANCE.as_secs()),
+                    format!("no generator has created them within {} s", patience.as_secs()),
                 )
                 .hint("add them to the root app's source, or take them out of the platform file"));
             }
             tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
+}
+
+/// A warning for each app of the platform's repository that does not stay at the run's revision.
+pub(crate) fn unpinned(
+    platform: &Platform,
+    applications: &[Application],
+    revisions: &Revisions,
+) -> Vec<String> {
+    let Some(source) = &platform.source else { return Vec::new() };
+    let moving = applications.iter().filter_map(|application| {
+        let target = pinned::moving(application, &source.repo_url, revisions)?;
+        Some(format!(
+            "`{}` follows `{target}` of the platform's repository, not the revision of the run: \
+             what it deploys may change while others are deployed; render the root app's \
+             `revision` into its targetRevision",
+            application.name()
+        ))
+    });
+    moving.collect()
 }
 
 fn is_current(seen: &Observation) -> bool {

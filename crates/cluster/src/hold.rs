@@ -11,7 +11,7 @@ use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
-use crate::application::Application;
+use crate::application::{self, Application};
 use crate::error::{ClusterError, Kind};
 use crate::names::FIELD_MANAGER;
 use batch::Batch;
@@ -155,12 +155,9 @@ async fn automated(
     applications: &Api<Application>,
     apps: &BTreeSet<String>,
 ) -> Result<Option<String>, ClusterError> {
-    let what = "the Applications cannot be listed";
-    let list = applications.list(&kube::api::ListParams::default()).await;
-    let list = list.map_err(ClusterError::kube(what))?;
-    let busy = list.items.into_iter().find(|application| {
+    let busy = application::list(applications, |application| {
         let operation = application.operation.as_ref();
         apps.contains(application.name()) && operation.is_some_and(|o| o.initiated_by.automated)
     });
-    Ok(busy.map(|application| application.name().to_owned()))
+    Ok(busy.await?.first().map(|application| application.name().to_owned()))
 }

@@ -4,6 +4,7 @@
 //! asks for becomes requests.
 
 mod act;
+mod agent;
 pub mod application;
 pub mod argocd;
 mod belongings;

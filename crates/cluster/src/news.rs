@@ -9,6 +9,8 @@ use crate::teardown::Leftover;
 pub enum News {
     /// What it is doing before the run begins, or after it.
     Note(String),
+    /// What the run passes over, and somebody should know.
+    Warning(String),
     /// The run begins.
     Began {
         run: String,

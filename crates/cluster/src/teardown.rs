@@ -23,6 +23,7 @@ use tiphys_run::{Action, Event, Verdict};
 use tokio::sync::oneshot;
 
 use crate::act::Actor;
+use crate::agent;
 use crate::application::Application;
 use crate::belongings::Belongings;
 use crate::engine::Engine;
@@ -106,7 +107,10 @@ impl Teardown {
             lease = acquired => lease?,
             signal = signals.next() => return Ok(ended(Verdict::Interrupted(signal))),
         };
-        match Box::pin(self.tear_down(&mut lease, &mut signals, news)).await {
+        let run = format!("{}-{}", self.plan.digest.short(), lease.epoch());
+        let client = agent::named(&self.client, agent::in_run(&run));
+        let named = Teardown { client, ..self };
+        match Box::pin(named.tear_down(run, &mut lease, &mut signals, news)).await {
             Ok(End::Removed(leftovers)) => {
                 lease.remove().await?;
                 Ok(TornDown { verdict: Verdict::Succeeded, leftovers })
@@ -132,6 +136,7 @@ impl Teardown {
 
     async fn tear_down(
         &self,
+        run: String,
         lease: &mut Lease,
         signals: &mut Signals,
         news: &dyn Fn(News),
@@ -139,7 +144,6 @@ impl Teardown {
         let kinds = Kinds::discover(&self.client).await?;
         let forced = force::resolve(&kinds, &self.wishes.forced)?;
         let belongings = Arc::new(Belongings::new(&self.client, kinds));
-        let run = format!("{}-{}", self.plan.digest.short(), lease.epoch());
         let context = Context { belongings: belongings.clone(), run, news };
         let forcing = async {
             let note = |text| context.note(text);

@@ -135,7 +135,8 @@ impl Observation {
     }
 
     /// Synced, but for what may stay out of sync.
-    pub(crate) fn is_synced(&self, tolerated: &[String]) -> bool {
+    #[must_use]
+    pub fn is_synced(&self, tolerated: &[String]) -> bool {
         match self.sync {
             SyncStatus::Synced => true,
             SyncStatus::OutOfSync => {

@@ -62,7 +62,8 @@ impl Display {
     pub(crate) fn show(&mut self, news: &Receiver<News>) -> Result<(), Failure> {
         loop {
             match news.recv_timeout(FRAME) {
-                Ok(News::Note(text)) => output::note(&text),
+                Ok(News::Note(text)) => self.stage.aside(|| output::note(&text))?,
+                Ok(News::Warning(text)) => self.stage.aside(|| output::warning(&text))?,
                 Ok(News::Began { run, revisions }) => {
                     if let Some(revisions) = revisions {
                         output::note(&format!("the platform's revision is {revisions}"));

@@ -59,6 +59,11 @@ pub(crate) fn note(text: &str) {
     error(&format!("note: {text}\n"));
 }
 
+/// Likewise, for what somebody should do something about.
+pub(crate) fn warning(text: &str) {
+    error(&format!("warning: {text}\n"));
+}
+
 /// Writes to stderr. If even that is closed, nobody is left to tell.
 pub(crate) fn error(text: &str) {
     anstream::stderr().write_all(text.as_bytes()).unwrap_or_default();

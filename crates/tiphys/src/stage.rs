@@ -64,6 +64,16 @@ impl Stage {
         output::text(|out| writeln!(out, "{erase}{text}"))
     }
 
+    /// Something beside the run, which is not for stdout: a screen makes room for it.
+    pub(crate) fn aside(&mut self, say: impl FnOnce()) -> Result<(), Failure> {
+        if let Stage::Screen { drawn, .. } = self {
+            let erase = erase(std::mem::take(drawn));
+            output::text(|out| write!(out, "{erase}"))?;
+        }
+        say();
+        Ok(())
+    }
+
     /// Draws the moment; only a screen has one.
     pub(crate) fn draw(&mut self, plan: &Plan, view: &RunView, now: Time) -> Result<(), Failure> {
         let Stage::Screen { size, drawn } = self else { return Ok(()) };

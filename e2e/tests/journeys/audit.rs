@@ -1,6 +1,6 @@
 //! The audit log as a witness: what was written to Applications, by whom, in which order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use jiff::Timestamp;
@@ -34,6 +34,41 @@ impl Mark {
             .collect();
         writes.sort_by_key(Record::resource_version);
         Writes(writes)
+    }
+}
+
+impl Mark {
+    /// Between the write that holds an app and the first operation of ours on it, no automated
+    /// operation is under way on it. There was one before, or this shows nothing.
+    pub(crate) fn check_hold(&self, site: &Site, app: &str) {
+        let records = audit::read_from(&self.log, self.place).expect("the audit log");
+        let project = &site.platform.project;
+        let lists = |record: &Record| {
+            let object = record.response_object.as_ref();
+            let windows = object.and_then(|object| object.pointer("/spec/syncWindows/0"));
+            windows.is_some_and(|window| window.to_string().contains(&format!("\"{app}\"")))
+        };
+        let holds: Vec<u64> = records
+            .iter()
+            .filter(|record| record.is_write() && record.is_about("argoproj.io", "appprojects"))
+            .filter(|record| record.object_ref.as_ref().is_some_and(|o| o.name == *project))
+            .filter(|record| lists(record))
+            .filter_map(Record::resource_version)
+            .collect();
+        let writes = self.writes(site);
+        let (mut automated, mut ours) = (Vec::new(), None);
+        for (version, application) in writes.applications().filter(|(_, a)| a.name() == app) {
+            match &application.operation {
+                Some(operation) if operation.initiated_by.automated => automated.push(version),
+                Some(_) if ours.is_none() => ours = Some(version),
+                _ => {}
+            }
+        }
+        let ours = ours.expect("the run syncs it");
+        let hold = holds.into_iter().filter(|version| *version < ours).max().expect("a hold");
+        assert!(automated.iter().any(|version| *version < hold), "there was self-heal before");
+        let slipped: Vec<&u64> = automated.iter().filter(|v| (hold..ours).contains(v)).collect();
+        assert!(slipped.is_empty(), "automated syncs after the hold at {hold}: {slipped:?}");
     }
 }
 
@@ -96,6 +131,20 @@ impl Writes {
         figure(&format!("{edges} edges in order"));
     }
 
+    /// The apps that were written with a succeeded operation at the revision and as Healthy.
+    pub(crate) fn stale(&self, revision: &str) -> BTreeSet<String> {
+        self.applications()
+            .filter(|(_, application)| {
+                let state = application.status.operation_state.as_ref();
+                let result = state.and_then(|state| state.sync_result.as_ref());
+                state.is_some_and(|state| state.phase == "Succeeded")
+                    && result.is_some_and(|result| result.revision == revision)
+                    && application.status.health.status == "Healthy"
+            })
+            .map(|(_, application)| application.name().to_owned())
+            .collect()
+    }
+
     /// When the API server got the write that set an app's operation, for each app.
     pub(crate) fn requested(&self) -> BTreeMap<String, Timestamp> {
         let mut times = BTreeMap::new();
@@ -124,14 +173,21 @@ impl Writes {
         times
     }
 
+    /// As whom somebody wrote who is not Argo CD's controller.
+    pub(crate) fn agents(&self) -> BTreeSet<String> {
+        self.of_others().map(|record| record.user_agent.clone()).collect()
+    }
+
+    fn of_others(&self) -> impl Iterator<Item = &Record> {
+        self.0.iter().filter(|record| !record.user.username.contains("application-controller"))
+    }
+
     /// Writes that we caused, for each app: the controller's own are not ours.
     pub(crate) fn of_ours(&self) -> BTreeMap<String, u32> {
         let mut counts = BTreeMap::new();
-        for record in &self.0 {
-            if !record.user.username.contains("application-controller") {
-                let name = record.object_ref.as_ref().map(|object| object.name.clone());
-                *counts.entry(name.unwrap_or_default()).or_default() += 1;
-            }
+        for record in self.of_others() {
+            let name = record.object_ref.as_ref().map(|object| object.name.clone());
+            *counts.entry(name.unwrap_or_default()).or_default() += 1;
         }
         counts
     }

@@ -74,7 +74,12 @@ pub(crate) async fn through_fields(world: Arc<World>) {
     let before = Mark::now(&world);
     let events = deploy(&world, &file, 0).await;
     assert_eq!(events.last().expect("events")["counts"]["applied"], 2);
-    before.writes(&site).check_order(&site, revision.as_str());
+    let writes = before.writes(&site);
+    writes.check_order(&site, revision.as_str());
+    // Each request can be found by its run.
+    let run = events[0]["run"].as_str().expect("a run");
+    let agent = format!("tiphys/{} run {run}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(writes.agents(), [agent].into());
     site.close().await;
 }
 

@@ -7,9 +7,16 @@ mod audit;
 mod configure;
 mod deploy;
 mod failure;
+mod obstacle;
 mod outage;
+mod refusal;
 mod resume;
+mod same;
+mod scale;
+mod sets;
+mod stale;
 mod status;
+mod warning;
 mod waves;
 
 use std::process::ExitCode;
@@ -21,13 +28,25 @@ fn main() -> ExitCode {
         Case::new("deploy_follows_the_order_and_is_idempotent", deploy::in_order),
         Case::new("deploy_needs_no_api_of_argo_cd", deploy::through_fields),
         Case::new("deploy_tells_failures_apart_and_resumes", failure::in_every_way),
+        Case::new("deploy_names_who_is_in_its_way", obstacle::of_others),
+        Case::new("deploy_awaits_self_heal_before_it_holds", obstacle::of_self_heal),
+        Case::new("deploy_refuses_what_is_not_ready", refusal::of_what_is_not_ready),
+        Case::new("deploy_names_the_missing_application", refusal::of_an_app_without_application),
+        Case::new("deploy_awaits_application_sets", sets::as_generators),
+        Case::new("deploy_gives_the_same_cluster_twice", same::inventory_for_the_same_inputs),
+        Case::new("deploy_is_flat_among_thousands_of_applications", scale::among_thousands).soak(),
+        Case::new("deploy_warns_of_what_it_passes_over", warning::of_what_a_run_passes_over),
         Case::new("deploy_resumes_after_being_killed", resume::after_kills),
+        Case::new("deploy_believes_no_health_from_before_the_sync", stale::from_before_the_sync),
         Case::new("a_run_that_lost_its_lease_does_nothing_more", resume::after_a_stop),
         Case::new("deploy_ends_with_4_when_its_token_is_revoked", outage::a_revoked_token),
         Case::new("deploy_survives_restarts_of_argo_cd", resume::while_argo_cd_restarts)
             .disruptive(),
         Case::new("deploy_survives_a_silent_api_server", outage::for_a_while).disruptive().soak(),
         Case::new("deploy_is_quicker_than_sync_waves", waves::against_sync_waves)
+            .disruptive()
+            .soak(),
+        Case::new("deploy_is_quicker_on_random_graphs", waves::against_sync_waves_on_random_graphs)
             .disruptive()
             .soak(),
         Case::new("deploy_ends_with_6_when_the_cluster_stays_away", outage::for_good)

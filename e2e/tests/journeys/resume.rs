@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams};
-use tiphys_e2e::{PlatformFile, Site, World, figure, tiphys};
+use tiphys_e2e::{PlatformFile, Site, World, figure, seed, tiphys};
+use tiphys_sim::Chance;
 
 use crate::audit::Mark;
 use crate::deploy::{arguments, configure, deploy};
@@ -19,23 +20,28 @@ const KILLS: u32 = 1;
 pub(crate) async fn after_kills(world: Arc<World>) {
     let kills = std::env::var("TIPHYS_E2E_KILLS")
         .map_or(KILLS, |text| text.parse().expect("TIPHYS_E2E_KILLS is a number"));
+    let mut chance = Chance::new(seed());
     let mut site = Site::reference(&world, "kill", Duration::from_secs(1)).await;
     let file = site.platform_file();
-    for generation in 1..=kills {
+    site.commit("the reference platform");
+    configure(&world, &file).await;
+    let began = Instant::now();
+    deploy(&world, &file, 0).await;
+    let whole = u64::try_from(began.elapsed().as_millis()).expect("a short time");
+    let mut moments = Vec::new();
+    for generation in 2..kills + 2 {
         for app in &mut site.platform.apps {
             app.generation = generation;
         }
         let revision = site.commit("everything changed");
-        if generation == 1 {
-            configure(&world, &file).await;
-        }
         let before = Mark::now(&world);
         let mut run = start(&world, &file);
-        // Spread over the time that a run takes, a different moment each time.
-        let moment = Duration::from_millis(2_000 + u64::from(generation * 7_919 % 31_000));
+        let moment = chance.millis(0, whole);
         tokio::time::sleep(moment).await;
         run.kill().expect("the run can be killed");
-        run.wait().expect("it has ended");
+        let output = run.wait_with_output().expect("it has ended");
+        let done = tiphys::said(&output).1.matches("\"step-done\"").count();
+        moments.push(format!("{:.1} s ({done} done)", moment.as_secs_f64()));
         deploy(&world, &file, 0).await;
         let writes = before.writes(&site);
         writes.check_order(&site, revision.as_str());
@@ -43,8 +49,16 @@ pub(crate) async fn after_kills(world: Arc<World>) {
         let twice: BTreeMap<_, _> = operations.iter().filter(|(_, o)| o.len() != 1).collect();
         assert!(twice.is_empty(), "killed after {moment:?}: synced more than once: {twice:?}");
         assert_eq!(operations.len(), 43, "killed after {moment:?}");
+        assert!(world.held(&site.platform.project).await.is_empty(), "all is handed off");
+        let valid = tiphys::run(&["validate", "-f", file.path()], &world.kubeconfig).await;
+        let (code, stdout, stderr) = tiphys::said(&valid);
+        assert_eq!(code, Some(0), "killed after {moment:?}: {stdout}{stderr}");
     }
-    figure(&format!("{kills} kills, each app synced once for each change"));
+    figure(&format!(
+        "{kills} kills of runs of {:.1} s, each app synced once for each change; killed after {}",
+        Duration::from_millis(whole).as_secs_f64(),
+        moments.join(", "),
+    ));
     site.close().await;
 }
 

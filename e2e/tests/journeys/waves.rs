@@ -7,7 +7,11 @@ use std::time::{Duration, Instant};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use tiphys_cluster::Application;
-use tiphys_e2e::{Site, World, figure, tiphys};
+use tiphys_e2e::{Site, World, figure, seed, tiphys};
+use tiphys_lab::repository::{AppSource, Behaviour};
+use tiphys_model::AppIx;
+use tiphys_sim::Chance;
+use tiphys_sim::generate::{self, Shape};
 
 use crate::deploy::{configure, deploy};
 
@@ -22,16 +26,62 @@ return hs
 ";
 
 pub(crate) async fn against_sync_waves(world: Arc<World>) {
-    let site = Site::reference(&world, "wave", Duration::from_secs(3)).await;
-    site.commit("the reference platform");
-    let file = site.platform_file();
-    configure(&world, &file).await;
-    let events = deploy(&world, &file, 0).await;
-    let ours = events.last().expect("events")["makespanMs"].as_f64().expect("a makespan");
-    let layers = layers(&world, file.path()).await;
-    site.close().await;
+    let each = Duration::from_secs(3);
+    let (ours, layers) = with_a_run(Site::reference(&world, "wave", each).await).await;
+    let theirs = with_waves(Site::reference(&world, "wave", each).await, &layers).await;
+    figure(&format!(
+        "sync waves {theirs:.0} ms, tiphys {ours:.0} ms: {:.2} times as quick",
+        theirs / ours
+    ));
+}
 
-    let site = Site::reference(&world, "wave", Duration::from_secs(3)).await;
+/// Random graphs of apps that take one to ten seconds each: a wave waits for the longest in it.
+pub(crate) async fn against_sync_waves_on_random_graphs(world: Arc<World>) {
+    let first = seed();
+    for seed in first..first + 5 {
+        let (ours, layers) = with_a_run(random(&world, seed).await).await;
+        let theirs = with_waves(random(&world, seed).await, &layers).await;
+        figure(&format!(
+            "graph {seed}: sync waves {theirs:.0} ms, tiphys {ours:.0} ms: {:.2} times as quick",
+            theirs / ours
+        ));
+    }
+}
+
+async fn random(world: &Arc<World>, seed: u64) -> Site {
+    let mut site = Site::new(world, "wave").await;
+    let mut chance = Chance::new(seed);
+    let drawn = generate::platform(Shape { apps: 24, unlimited: true }, &mut chance);
+    let name = |app: AppIx| format!("wave-{}", drawn.apps[app.position()].name);
+    for (position, app) in drawn.apps.iter().enumerate() {
+        let after = Duration::from_secs(chance.between(1, 10));
+        let behaviour = Behaviour::Healthy { after };
+        let mut source = AppSource::new(&name(AppIx::new(position)), behaviour);
+        source.typical = Some(after);
+        let names: Vec<String> = app.dependencies.iter().map(|d| name(d.app)).collect();
+        source.depends_on = names;
+        site.platform.apps.push(source);
+    }
+    site.platform.concurrency = Some(24);
+    site
+}
+
+/// How long a run takes, and the layers of its plan.
+async fn with_a_run(site: Site) -> (f64, BTreeMap<String, i64>) {
+    let world = &site.world;
+    site.commit("the platform");
+    let file = site.platform_file();
+    configure(world, &file).await;
+    let events = deploy(world, &file, 0).await;
+    let ours = events.last().expect("events")["makespanMs"].as_f64().expect("a makespan");
+    let layers = layers(world, file.path()).await;
+    site.close().await;
+    (ours, layers)
+}
+
+/// How long sync waves take that are the layers.
+async fn with_waves(site: Site, layers: &BTreeMap<String, i64>) -> f64 {
+    let world = &site.world;
     let mut files = site.platform.files();
     let template = files.get_mut("root/templates/applications.yaml").expect("the template");
     *template = template.replace(
@@ -39,7 +89,7 @@ pub(crate) async fn against_sync_waves(world: Arc<World>) {
         "  annotations: { argocd.argoproj.io/sync-wave: {{ .wave | quote }} }\n  finalizers:",
     );
     let values = files.get_mut("root/values.yaml").expect("the values");
-    for (app, layer) in &layers {
+    for (app, layer) in layers {
         *values = values.replace(&format!("name: {app},"), &format!("name: {app}, wave: {layer},"));
     }
     site.repository.commit(&files, "with sync waves").expect("a commit");
@@ -58,11 +108,8 @@ pub(crate) async fn against_sync_waves(world: Arc<World>) {
     }
     let theirs = began.elapsed().as_secs_f64() * 1e3;
     set_health(&site, Value::Null).await;
-    figure(&format!(
-        "sync waves {theirs:.0} ms, tiphys {ours:.0} ms: {:.2} times as quick",
-        theirs / ours
-    ));
     site.close().await;
+    theirs
 }
 
 async fn layers(world: &World, file: &str) -> BTreeMap<String, i64> {

@@ -86,6 +86,7 @@ impl ArgoCd {
         let mut request = Request::builder()
             .method(method)
             .uri(format!("{}/api/v1/{path}", self.base))
+            .header(header::USER_AGENT, self.agent.clone())
             // Compared as a whole: a charset behind it would be refused.
             .header(header::CONTENT_TYPE, "application/json");
         if let Some(token) = &self.token {

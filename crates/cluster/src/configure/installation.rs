@@ -27,7 +27,7 @@ impl Keys {
 }
 
 /// Whether Argo CD is there. Discovery is open to everybody who is known to the API server.
-pub(super) async fn check(client: &Client, namespace: &str) -> Result<(), ClusterError> {
+pub(crate) async fn check(client: &Client, namespace: &str) -> Result<(), ClusterError> {
     let kinds = match client.list_api_group_resources("argoproj.io/v1alpha1").await {
         Ok(list) => list.resources,
         Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),

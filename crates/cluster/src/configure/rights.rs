@@ -78,6 +78,7 @@ fn rules(platform: &Platform) -> Value {
     };
     json!([
         anywhere("argoproj.io", "applications", applications),
+        anywhere("argoproj.io", "applicationsets", &["get"]),
         // The hold.
         only("argoproj.io", "appprojects", &[&platform.argocd.project], &["get", "patch"]),
         anywhere("coordination.k8s.io", "leases", &["create"]),

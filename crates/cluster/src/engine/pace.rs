@@ -15,21 +15,50 @@ const INTERVAL: Duration = Duration::from_millis(50);
 pub(crate) struct Pace {
     /// When all of the burst is there again.
     full_at: Mutex<Instant>,
+    waited: std::sync::Mutex<Waited>,
+}
+
+/// What the limit has cost.
+#[derive(Debug, Clone, Copy, Default)]
+struct Waited {
+    requests: u32,
+    longest: Duration,
 }
 
 impl Pace {
     pub(crate) fn new() -> Self {
-        Pace { full_at: Mutex::new(Instant::now()) }
+        Pace { full_at: Mutex::new(Instant::now()), waited: std::sync::Mutex::default() }
+    }
+
+    /// What the limit has cost, in words; nothing if nobody had to wait.
+    pub(crate) fn told(&self) -> Option<String> {
+        let Waited { requests, longest } =
+            self.waited.lock().map(|waited| *waited).unwrap_or_default();
+        (requests > 0).then(|| {
+            format!(
+                "{requests} requests waited for their turn, the longest for {} ms: at most {} a \
+                 second are sent",
+                longest.as_millis(),
+                Duration::from_secs(1).as_millis() / INTERVAL.as_millis(),
+            )
+        })
     }
 
     /// Returns when the next request may be sent.
     pub(crate) async fn wait(&self) {
-        let turn = {
+        let (turn, now) = {
             let mut full_at = self.full_at.lock().await;
             let now = Instant::now();
             *full_at = (*full_at).max(now) + INTERVAL;
-            *full_at - INTERVAL * BURST
+            (*full_at - INTERVAL * BURST, now)
         };
+        let wait = turn.saturating_duration_since(now);
+        if !wait.is_zero()
+            && let Ok(mut waited) = self.waited.lock()
+        {
+            waited.requests += 1;
+            waited.longest = waited.longest.max(wait);
+        }
         tokio::time::sleep_until(turn).await;
     }
 }
@@ -46,6 +75,7 @@ mod tests {
             pace.wait().await;
         }
         assert_eq!(began.elapsed(), Duration::ZERO);
+        assert_eq!(pace.told(), None);
         for _ in 0..40 {
             pace.wait().await;
         }
@@ -54,5 +84,7 @@ mod tests {
             took >= Duration::from_millis(1_950) && took <= Duration::from_millis(2_100),
             "{took:?}"
         );
+        let told = pace.told().unwrap();
+        assert!(told.starts_with("40 requests waited") && told.contains("at most 20 a second"));
     }
 }

@@ -43,6 +43,7 @@ impl Teardown {
             return Ok((None, graph));
         }
         let argocd = Actor::new(&self.client, &self.platform, Purpose::Teardown).await?;
+        let argocd = argocd.in_run(&self.client, &self.platform, &context.run);
         self.hold_apps(context, &argocd).await?;
         if !generators.is_empty() {
             context

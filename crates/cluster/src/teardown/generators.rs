@@ -5,10 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use kube::api::{
-    ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions,
-    PropagationPolicy,
+    DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions, PropagationPolicy,
 };
-use kube::core::GroupVersionKind;
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use tiphys_model::Platform;
@@ -17,6 +15,7 @@ use crate::act::Actor;
 use crate::application::Application;
 use crate::argocd::{CallError, Refusal};
 use crate::error::{ClusterError, Kind};
+use crate::generators::sets;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 const LOOK_AGAIN: Duration = Duration::from_millis(300);
@@ -48,7 +47,7 @@ impl Generators {
                 found.take_application(application);
             }
         }
-        let listed = match sets(client, &argocd.namespace).list(&ListParams::default()).await {
+        let listed = match sets::api(client, &argocd.namespace).list(&ListParams::default()).await {
             Ok(listed) => listed.items,
             // An Argo CD without ApplicationSets.
             Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
@@ -121,7 +120,7 @@ pub(super) async fn remove(
                 await_gone(&applications, name, "the generator").await?;
             }
             Generator::Set(name) => {
-                remove_set(&sets(client, &platform.argocd.namespace), name).await?;
+                remove_set(&sets::api(client, &platform.argocd.namespace), name).await?;
             }
         }
     }
@@ -186,11 +185,6 @@ where
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }
-}
-
-fn sets(client: &Client, namespace: &str) -> Api<DynamicObject> {
-    let kind = GroupVersionKind::gvk("argoproj.io", "v1alpha1", "ApplicationSet");
-    Api::namespaced_with(client.clone(), namespace, &ApiResource::from_gvk(&kind))
 }
 
 #[cfg(test)]
