@@ -323,6 +323,16 @@ impl Site {
                 projects.delete(&project.name_any(), &DeleteParams::default()).await.ok();
             }
         }
+        // What a platform's runs keep: another platform of the same name must not find it.
+        for (version, kind) in [("v1", "ConfigMap"), ("coordination.k8s.io/v1", "Lease")] {
+            let objects = self.objects(version, kind, Some(ARGOCD));
+            for object in objects.list(&all).await.expect("a list") {
+                let name = object.name_any();
+                if name.strip_prefix("tiphys-").is_some_and(|name| self.is_mine(name)) {
+                    objects.delete(&name, &DeleteParams::default()).await.ok();
+                }
+            }
+        }
         let namespaces: Api<Namespace> = Api::all(self.world.client.clone());
         for namespace in namespaces.list(&all).await.expect("a list") {
             if self.is_mine(&namespace.name_any()) {

@@ -117,6 +117,13 @@ pub(crate) struct DeployedArgs {
     pub(crate) namespace: String,
 }
 
+impl DeployedArgs {
+    /// As it stands behind a command that is to be given again.
+    pub(crate) fn repeat(&self) -> String {
+        self.file.iter().map(|file| format!(" -f {}", file.display())).collect()
+    }
+}
+
 /// Which cluster.
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct ClusterArgs {
@@ -129,6 +136,7 @@ pub(crate) struct ClusterArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "they are flags")]
 pub(crate) struct DeployArgs {
     #[command(flatten)]
     pub(crate) platform: PlatformArgs,
@@ -140,6 +148,9 @@ pub(crate) struct DeployArgs {
     /// Say what would be synced and why, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Remove apps that have left the platform file afterwards, in reverse order
+    #[arg(long)]
+    pub(crate) prune: bool,
     /// Deploy even if the platform file is not what Git has at the deployed commit
     #[arg(long)]
     pub(crate) allow_uncommitted: bool,

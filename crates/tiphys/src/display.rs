@@ -110,9 +110,15 @@ impl Display {
         }
     }
 
-    /// Text for people, where the run was shown to them.
+    /// Text for people: below the run, or, beside JSON, where people look.
     pub(crate) fn say(&mut self, text: &str) -> Result<(), Failure> {
-        self.stage.say(text)
+        match self.stage {
+            Stage::Jsonl => {
+                output::error(&format!("{text}\n"));
+                Ok(())
+            }
+            Stage::Lines | Stage::Screen { .. } => self.stage.say(text),
+        }
     }
 }
 

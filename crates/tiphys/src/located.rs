@@ -16,13 +16,49 @@ pub(crate) struct Located {
     pub(crate) graph: Option<DeployedGraph>,
 }
 
+/// Which description of a platform counts, if nobody has named a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Prefer {
+    /// `./platform.yaml`, if it is there.
+    File,
+    /// The graph in the cluster.
+    Cluster,
+}
+
+/// The platform as it should be looked at: as the given file says, or as is preferred.
+pub(crate) fn described(
+    args: &DeployedArgs,
+    access: &Access,
+    prefer: Prefer,
+) -> Result<Platform, Failure> {
+    if let Some(file) = &args.file {
+        return input::platform(Some(file));
+    }
+    if let Some(file) = default_file()
+        && prefer == Prefer::File
+    {
+        return input::platform(Some(file));
+    }
+    let found = deployed(args, access)?;
+    found.map(|located| located.platform).ok_or_else(|| {
+        let what = format!("no platform is deployed from the namespace `{}`", args.namespace);
+        let why = "there is no ./platform.yaml either, to say what should be there";
+        Failure::Cluster(
+            ClusterError::new(Kind::NotFound, what, why)
+                .hint("give the platform file with `-f`, or the namespace of Argo CD with `-n`"),
+        )
+    })
+}
+
+fn default_file() -> Option<&'static Path> {
+    let default = Path::new(input::DEFAULT);
+    fs::symlink_metadata(default).is_ok().then_some(default)
+}
+
 /// The platform as it was deployed. Without a graph in the cluster, it is that of the file;
 /// without either, there is none.
 pub(crate) fn deployed(args: &DeployedArgs, access: &Access) -> Result<Option<Located>, Failure> {
-    let file = args.file.as_deref().or_else(|| {
-        let default = Path::new(input::DEFAULT);
-        fs::symlink_metadata(default).is_ok().then_some(default)
-    });
+    let file = args.file.as_deref().or_else(|| default_file());
     let file = file.map(|file| input::platform(Some(file))).transpose()?;
     let namespace = file.as_ref().map_or(&args.namespace, |file| &file.argocd.namespace);
     let found = runtime::block_on(async {

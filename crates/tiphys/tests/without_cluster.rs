@@ -28,7 +28,7 @@ clusters: [{ name: here, cluster: { server: 'https://127.0.0.1:1' } }]
 users: [{ name: me, user: { token: t } }]
 ";
 
-const CASES: [(&str, &str, i32); 26] = [
+const CASES: [(&str, &str, i32); 33] = [
     ("configure-no-platform", "configure -f nowhere.yaml --kubeconfig kubeconfig", 3),
     ("configure-no-source", "configure -f without-source.yaml --kubeconfig kubeconfig", 3),
     ("configure-one-project", "configure -f one-project.yaml --kubeconfig kubeconfig", 3),
@@ -52,7 +52,14 @@ const CASES: [(&str, &str, i32); 26] = [
     ("status-no-such-context", "status --kubeconfig kubeconfig --context there", 3),
     ("status-unknown-format", "status -o yaml", 2),
     ("status-unreachable", "status --kubeconfig kubeconfig", 6),
-    ("why-no-such-app", "why b --kubeconfig kubeconfig", 5),
+    ("teardown-no-platform", "teardown -f nowhere.yaml --kubeconfig kubeconfig", 3),
+    ("teardown-no-kubeconfig", "teardown --kubeconfig nowhere", 3),
+    ("teardown-no-such-context", "teardown --kubeconfig kubeconfig --context there", 3),
+    ("teardown-unreachable", "teardown --kubeconfig kubeconfig", 6),
+    ("teardown-nobody-to-ask", "teardown --clean-leftovers --kubeconfig kubeconfig", 2),
+    ("teardown-force-what", "teardown --force-finalizer main --kubeconfig kubeconfig", 2),
+    ("teardown-unknown-format", "teardown -o json", 2),
+    ("why-no-such-app", "why b -f platform.yaml --kubeconfig kubeconfig", 5),
     ("why-no-app", "why --kubeconfig kubeconfig", 2),
     ("why-unreachable", "why a --kubeconfig kubeconfig", 6),
 ];

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use kube::ResourceExt;
 use tiphys_cluster::Application;
 use tiphys_e2e::{Site, World, figure};
 use tiphys_lab::audit::{self, Record};
@@ -143,6 +144,31 @@ impl Writes {
             })
             .map(|(_, application)| application.name().to_owned())
             .collect()
+    }
+
+    /// Before the write that began to delete an app, the last write to each of its dependants had
+    /// let that go.
+    pub(crate) fn check_reverse_order(&self, site: &Site) {
+        let (mut began, mut ended) = (BTreeMap::new(), BTreeMap::new());
+        for (version, application) in self.applications() {
+            if application.metadata.deletion_timestamp.is_some() {
+                began.entry(application.name().to_owned()).or_insert(version);
+                if application.finalizers().is_empty() {
+                    ended.insert(application.name().to_owned(), version);
+                }
+            }
+        }
+        let mut edges = 0;
+        for app in &site.platform.apps {
+            for dependency in &app.depends_on {
+                let Some(removed) = began.get(dependency) else { continue };
+                let gone = ended.get(&app.name);
+                let first = gone.is_some_and(|gone| gone < removed);
+                assert!(first, "{dependency} was removed before {} was gone", app.name);
+                edges += 1;
+            }
+        }
+        figure(&format!("{edges} edges in reverse order"));
     }
 
     /// When the API server got the write that set an app's operation, for each app.

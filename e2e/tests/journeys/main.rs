@@ -16,6 +16,7 @@ mod scale;
 mod sets;
 mod stale;
 mod status;
+mod teardown;
 mod warning;
 mod waves;
 
@@ -55,6 +56,13 @@ fn main() -> ExitCode {
         Case::new("validate_of_a_healthy_platform_and_a_bypass", status::of_a_healthy_platform),
         Case::new("validate_names_the_true_cause_first", status::of_broken_platforms),
         Case::new("why_knows_the_common_troubles", status::of_common_troubles),
+        Case::new("teardown_of_a_half_deployed_platform", teardown::of_a_half_deployed_platform),
+        Case::new("teardown_blocked_by_a_finalizer", teardown::blocked_by_a_finalizer),
+        Case::new("teardown_of_a_scope", teardown::of_a_scope),
+        Case::new("teardown_tells_leftovers", teardown::with_leftovers),
+        Case::new("teardown_resumes_after_being_killed", teardown::after_kills),
+        Case::new("deploy_prunes_what_left_the_file", teardown::of_what_left_the_file),
+        Case::new("teardown_leaves_nothing", teardown::of_the_reference_platform).disruptive(),
         Case::new("configure_makes_a_token_that_works_and_no_more", configure::a_token_works),
         Case::new("configure_changes_nothing_a_second_time", configure::a_second_run),
         Case::new("configure_dry_run_writes_nothing", configure::a_dry_run),

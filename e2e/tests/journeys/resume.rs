@@ -17,9 +17,13 @@ use crate::deploy::{arguments, configure, deploy};
 /// How often a run is killed: a soak sets `TIPHYS_E2E_KILLS=20`.
 const KILLS: u32 = 1;
 
+pub(crate) fn kills() -> u32 {
+    std::env::var("TIPHYS_E2E_KILLS")
+        .map_or(KILLS, |text| text.parse().expect("TIPHYS_E2E_KILLS is a number"))
+}
+
 pub(crate) async fn after_kills(world: Arc<World>) {
-    let kills = std::env::var("TIPHYS_E2E_KILLS")
-        .map_or(KILLS, |text| text.parse().expect("TIPHYS_E2E_KILLS is a number"));
+    let kills = kills();
     let mut chance = Chance::new(seed());
     let mut site = Site::reference(&world, "kill", Duration::from_secs(1)).await;
     let file = site.platform_file();
@@ -109,7 +113,11 @@ pub(crate) async fn while_argo_cd_restarts(world: Arc<World>) {
 
 /// A run that goes on while the test does.
 pub(crate) fn start(world: &World, file: &PlatformFile) -> Child {
-    let mut command = tiphys::command(&arguments(file), &world.kubeconfig);
+    start_with(world, &arguments(file))
+}
+
+pub(crate) fn start_with(world: &World, args: &[&str]) -> Child {
+    let mut command = tiphys::command(args, &world.kubeconfig);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().expect("the program can be started")
 }

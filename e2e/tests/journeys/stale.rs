@@ -79,7 +79,9 @@ fn pairs(count: usize, generation: u32, first_app: &(Behaviour, Duration)) -> Ve
         one.retry = Some(Retry { limit: 0, ..Retry::default() });
         let other = AppSource::new(&format!("stale-then-{number}"), Behaviour::ConfigOnly);
         let mut pair = [one, other.depends_on(&[&first(number)])];
-        pair.iter_mut().for_each(|app| app.generation = generation);
+        for app in &mut pair {
+            app.generation = generation;
+        }
         pair
     };
     (0..count).flat_map(pair).collect()

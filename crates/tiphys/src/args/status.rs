@@ -1,20 +1,14 @@
 //! Arguments of what looks at a platform: `validate`, `status` and `why`.
 
-use std::path::PathBuf;
+use clap::{Args as ClapArgs, ValueEnum};
 
-use clap::{Args as ClapArgs, ValueEnum, ValueHint};
-
-use super::ClusterArgs;
+use super::{ClusterArgs, DeployedArgs};
 
 /// Which platform, on which cluster.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LookArgs {
-    /// The platform: a file or a directory of files
-    #[arg(
-        short, long, value_name = "PLATFORM", default_value = "./platform.yaml",
-        value_hint = ValueHint::AnyPath
-    )]
-    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) platform: DeployedArgs,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
     /// How to print it

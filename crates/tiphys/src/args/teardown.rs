@@ -31,7 +31,7 @@ pub(crate) struct TeardownArgs {
     #[arg(long)]
     pub(crate) clean_leftovers: bool,
     /// Do not ask
-    #[arg(long, requires = "clean_leftovers")]
+    #[arg(long)]
     pub(crate) yes: bool,
     /// Remove the finalizers of an object that is being deleted; may be given several times
     ///

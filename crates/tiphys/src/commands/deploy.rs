@@ -1,6 +1,7 @@
 //! `tiphys deploy`: the platform on a real cluster.
 
 mod dry_run;
+mod prune;
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -9,7 +10,7 @@ use std::thread;
 use tiphys_cluster::{Access, Check, ClusterError, Deploy, Kind};
 use tiphys_model::{Exit, Plan, Role};
 use tiphys_plan::Reach;
-use tiphys_run::Action;
+use tiphys_run::{Action, Verdict};
 
 use crate::args::{ClusterArgs, DeployArgs};
 use crate::commands::plan::plan_reaching;
@@ -41,9 +42,11 @@ pub(crate) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
     let access = args.cluster.access();
     let check = committed_check(args);
     // The run has a thread of its own: whoever is slow to read what it tells cannot hold it up.
+    let deployed = platform.clone();
     let run = thread::spawn(move || {
         runtime::block_on(async {
             let client = access.client().await?;
+            let platform = deployed;
             let deploy = Deploy { client, platform, plan, identity: identity(), check };
             Box::pin(deploy.run(&|news| sender.send(news).unwrap_or_default())).await
         })
@@ -52,6 +55,9 @@ pub(crate) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
     let verdict = run.join().map_err(|_| Failure::Bug("the run panicked".to_owned()))?;
     let verdict = verdict?;
     display.close(&format!("tiphys deploy{}", args.platform.repeat()))?;
+    if args.prune && verdict == Verdict::Succeeded {
+        return prune::run(args, &platform);
+    }
     Ok(verdict.exit())
 }
 

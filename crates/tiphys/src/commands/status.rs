@@ -12,10 +12,11 @@ use tiphys_run::status::{Situation, Status};
 use crate::args::{DocumentFormat, StatusArgs};
 use crate::commands::validate::{Looked, json};
 use crate::failure::Failure;
+use crate::located::Prefer;
 use crate::{output, runtime};
 
 pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
-    let looked = Looked::new(&args.look, &args.scope)?;
+    let looked = Looked::new(&args.look, &args.scope, Prefer::Cluster)?;
     if args.watch {
         return watch(&looked);
     }

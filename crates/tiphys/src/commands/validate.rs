@@ -9,10 +9,12 @@ use tiphys_run::status::Status;
 use crate::args::{DocumentFormat, LookArgs, ValidateArgs};
 use crate::commands::plan::plan;
 use crate::failure::Failure;
-use crate::{input, output, runtime};
+use crate::located::{self, Prefer};
+use crate::{output, runtime};
 
 pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, Failure> {
-    let looked = Looked::new(&args.look, &args.scope)?;
+    // What should be is what the file says, where there is one.
+    let looked = Looked::new(&args.look, &args.scope, Prefer::File)?;
     let status = looked.status()?;
     match args.look.output {
         DocumentFormat::Json => json(&status)?,
@@ -43,8 +45,8 @@ pub(crate) struct Looked<'a> {
 }
 
 impl<'a> Looked<'a> {
-    pub(crate) fn new(args: &'a LookArgs, scope: &str) -> Result<Self, Failure> {
-        let platform = input::platform(Some(&args.file))?;
+    pub(crate) fn new(args: &'a LookArgs, scope: &str, prefer: Prefer) -> Result<Self, Failure> {
+        let platform = located::described(&args.platform, &args.cluster.access(), prefer)?;
         let whole = plan(&platform, "platform")?;
         let scoped = plan(&platform, scope)?;
         Ok(Looked { args, platform, plan: whole, scoped })

@@ -13,6 +13,7 @@ use tiphys_run::{Evidence, Observation};
 use crate::args::{DocumentFormat, WhyArgs};
 use crate::commands::validate::{Looked, json};
 use crate::failure::Failure;
+use crate::located::Prefer;
 use crate::{output, runtime};
 
 /// For programs.
@@ -26,7 +27,7 @@ struct Document<'a> {
 }
 
 pub(crate) fn run(args: &WhyArgs) -> Result<Exit, Failure> {
-    let looked = Looked::new(&args.look, "platform")?;
+    let looked = Looked::new(&args.look, "platform", Prefer::Cluster)?;
     let position = looked.plan.apps.iter().position(|app| app.app.name.as_str() == args.app);
     let Some(position) = position else {
         return Err(unknown(&args.app, &looked));
@@ -117,16 +118,16 @@ fn checks(app: &App, seen: &Observation, closer: &Found) -> [Check; 7] {
 
 /// What to do about the root cause.
 fn next(args: &WhyArgs, status: &Status, root: &AppStatus) -> String {
-    let file = args.look.file.display();
-    let deploy = format!("`tiphys deploy -f {file}`");
-    let watch = format!("`tiphys status -f {file} --watch`");
+    let file = args.look.platform.repeat();
+    let deploy = format!("`tiphys deploy{file}`");
+    let watch = format!("`tiphys status{file} --watch`");
     let name = &root.name;
     let held = status.hold.apps.contains(name);
     match root.state {
         State::Done => "nothing".to_owned(),
         State::Waiting => format!("{deploy} goes on from here"),
         State::Absent if status.phase == PlatformPhase::Bootstrap => {
-            format!("`tiphys configure -f {file}`, then {deploy}")
+            format!("`tiphys configure{file}`, then {deploy}")
         }
         State::Absent => format!("{deploy}; if it stays away, check that the root app creates it"),
         State::Removing => format!("wait until it is gone ({watch}), then {deploy}"),
