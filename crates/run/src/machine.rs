@@ -64,6 +64,9 @@ const TROUBLE_REFRESHES: u32 = 2;
 /// How long an answer may take before the question is asked again, and how long an app that is
 /// waited for may show nothing new before it is looked at.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long Argo CD may take to begin an operation. It can miss one that is asked for right after
+/// a refresh, and then finds it with the next refresh, which by itself is minutes away.
+const NOTICE: Duration = Duration::from_secs(10);
 /// Before a sync request whose fate is unknown is sent again: long enough to look first.
 const RESEND: Duration = Duration::from_secs(5);
 

@@ -1,7 +1,7 @@
 //! All that comes before the first app goes.
 
 use kube::{Api, ResourceExt};
-use tiphys_model::{Plan, Role};
+use tiphys_model::{AppIx, Plan, Role};
 
 use super::generators::{self, Generators};
 use super::{Context, Extent, Teardown, remains, volumes};
@@ -44,13 +44,28 @@ impl Teardown {
         }
         let argocd = Actor::new(&self.client, &self.platform, Purpose::Teardown).await?;
         let argocd = argocd.in_run(&self.client, &self.platform, &context.run);
-        self.hold_apps(context, &argocd).await?;
+        // What cannot go need not be held: the run will say why it stays.
+        if !self.is_needed(&applications) {
+            self.hold_apps(context, &argocd).await?;
+        }
         if !generators.is_empty() {
             context
                 .note(format!("removing {} generators, not what they created", generators.len()));
             generators::remove(&self.client, &self.platform, &argocd, generators).await?;
         }
         Ok((Some(argocd), graph))
+    }
+
+    /// Whether something outside the scope depends on what is to go.
+    fn is_needed(&self, applications: &[Application]) -> bool {
+        let plan = &self.plan;
+        let removed = |app: &AppIx| plan.app(*app).role == Role::Deploy;
+        let outside = plan.graph.apps().filter(|app| !removed(app));
+        let mut users = outside.filter(|app| plan.graph.dependencies(*app).iter().any(removed));
+        users.any(|app| {
+            let name = plan.app(app).app.name.as_str();
+            applications.iter().any(|application| application.name() == name)
+        })
     }
 
     /// The graph that the plan was made of, or a new one if there was none.

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use tiphys_model::{AppIx, Health, Role};
+use tiphys_model::{AppIx, Health, OperationId, Role};
 
 use super::step::{Converging, Syncing};
 use super::{
-    DRIFT, Machine, PATIENCE, Phase, REFRESH_INTERVAL, RESEND, TROUBLE, TROUBLE_REFRESHES,
+    DRIFT, Machine, NOTICE, PATIENCE, Phase, REFRESH_INTERVAL, RESEND, TROUBLE, TROUBLE_REFRESHES,
 };
 use crate::cause::Cause;
 use crate::event::{Attempt, Event, Evidence, FailState, HeldUp, How};
@@ -39,13 +39,38 @@ impl Machine {
             | Phase::Removing { .. }
             | Phase::Removed { .. } => Vec::new(),
         };
-        let step = self.step(app);
-        let silent = now.since(step.looked) >= PATIENCE;
-        let waited_for = matches!(step.phase, Phase::Syncing(_) | Phase::Converging(_));
-        if events.is_empty() && waited_for && silent {
+        let waited_for = matches!(self.step(app).phase, Phase::Syncing(_) | Phase::Converging(_));
+        if events.is_empty() && waited_for && self.look_due(app) <= now {
+            events.extend(self.nudge(now, seen, app));
             events.push(Event::Looked { app });
         }
         events
+    }
+
+    /// When an app that is waited for is to be looked at, if it shows nothing new.
+    pub(super) fn look_due(&self, app: AppIx) -> Time {
+        let step = self.step(app);
+        match &step.phase {
+            Phase::Syncing(Syncing { since, accepted: Some(_), .. }) if step.looked <= *since => {
+                *since + NOTICE
+            }
+            _ => step.looked + PATIENCE,
+        }
+    }
+
+    /// A refresh, if the operation that Argo CD has taken does not begin.
+    fn nudge(&self, now: Time, seen: Option<&Observation>, app: AppIx) -> Option<Event> {
+        let Phase::Syncing(Syncing { operation, accepted: Some(_), .. }) = &self.step(app).phase
+        else {
+            return None;
+        };
+        let ours = |id: &Option<OperationId>| id.as_ref() == Some(operation);
+        let asked = seen?.operation.as_ref().is_some_and(|asked| ours(&asked.id));
+        let begun = seen?.last.as_ref().is_some_and(|last| ours(&last.operation.id));
+        let refresh = &self.step(app).refresh;
+        let due = refresh.last_asked.is_none_or(|last| now.since(last) >= REFRESH_INTERVAL);
+        let idle = refresh.in_flight.is_none_or(|asked| now.since(asked.at) >= PATIENCE);
+        (asked && !begun && due && idle).then_some(Event::RefreshAsked { app })
     }
 
     fn look_at_waiting(&self, now: Time, seen: Option<&Observation>, app: AppIx) -> Vec<Event> {

@@ -40,7 +40,7 @@ impl Machine {
             }
             refresh => refresh.in_flight.map(|asked| asked.at + PATIENCE),
         };
-        let look = step.looked + PATIENCE;
+        let look = self.look_due(app);
         // Trouble with comparing is judged when a refresh returns, not when time passes.
         let degraded = |trouble: &&Trouble| matches!(trouble.suspicion, Suspicion::Degraded { .. });
         let trouble = step.trouble.as_ref().filter(degraded).map(|trouble| trouble.since + TROUBLE);

@@ -110,12 +110,39 @@ fn a_late_answer_to_a_refresh_after_the_end_is_as_good_as_that_to_its_repetition
 fn a_silent_watch_is_not_trusted_for_more_than_thirty_seconds() {
     let mut run = Run::deploy(&Builder::new().app("a", &[]).plan());
     run.accept("a");
+    run.begin("a");
     run.log();
     run.effects();
-    run.wait(70);
+    run.wait(80);
     let app = run.app("a");
-    assert_eq!(run.log(), ["30s a looked at", "60s a looked at"]);
-    assert_eq!(run.effects(), [3, 4].map(|number| Effect::Read { app, number }));
+    assert_eq!(run.log(), ["10s a looked at", "40s a looked at", "70s a looked at"]);
+    assert_eq!(run.effects(), [3, 4, 5].map(|number| Effect::Read { app, number }));
+}
+
+#[test]
+fn an_operation_that_does_not_begin_is_brought_to_mind_by_a_refresh() {
+    let mut run = Run::deploy(&Builder::new().app("a", &[]).plan());
+    run.accept("a");
+    run.log();
+    run.wait(15);
+    assert_eq!(run.log(), ["10s a refresh asked", "10s a looked at"]);
+    run.refreshed("a");
+    run.begin("a");
+    run.log();
+    run.wait(30);
+    assert_eq!(run.log(), ["40s a looked at"], "it has begun");
+}
+
+#[test]
+fn a_refresh_from_before_the_end_proves_nothing_about_it() {
+    let mut run = Run::deploy(&Builder::new().app("a", &[]).plan());
+    run.accept("a");
+    run.wait(10);
+    run.succeed("a");
+    run.steps();
+    look_well_at_once(&mut run);
+    run.refreshed("a");
+    assert_eq!(run.steps(), Vec::<String>::new());
 }
 
 #[test]

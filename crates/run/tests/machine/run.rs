@@ -232,6 +232,20 @@ impl Run {
         self.show(app, |seen| seen.operation = Some(operation));
     }
 
+    /// Argo CD has begun with the operation.
+    pub(crate) fn begin(&mut self, app: &str) {
+        let operation = Operation { id: Some(self.operation(app)), by: "tiphys".into() };
+        self.show(app, |seen| {
+            seen.last = Some(LastOperation {
+                operation,
+                phase: OperationPhase::Running,
+                finished_at: None,
+                revisions: Revisions::default(),
+                message: "".into(),
+            });
+        });
+    }
+
     /// The operation ends; health is not known yet.
     fn end(&mut self, app: &str, phase: OperationPhase, message: &str) {
         let operation = Operation { id: Some(self.operation(app)), by: "tiphys".into() };
