@@ -28,6 +28,8 @@ impl Mark {
         let mut writes: Vec<Record> = records
             .into_iter()
             .filter(|record| record.is_write() && record.resource_version().is_some())
+            // Kubernetes itself asks for the metadata alone when it takes an owner off.
+            .filter(|record| record.response_object.as_ref().is_some_and(|o| o["spec"].is_object()))
             .filter(|record| {
                 let object = record.object_ref.as_ref();
                 object.is_some_and(|o| o.resource == "applications" && is_app(site, &o.name))

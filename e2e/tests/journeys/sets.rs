@@ -11,6 +11,7 @@ use tiphys_lab::repository::{AppSource, Behaviour, Files};
 
 use crate::audit::Mark;
 use crate::deploy::{configure, deploy};
+use crate::teardown::teardown;
 
 const TEMPLATE: &str = r#"
 apiVersion: argoproj.io/v1alpha1
@@ -97,6 +98,13 @@ pub(crate) async fn as_generators(world: Arc<World>) {
         assert!(stderr.contains(words), "no `{words}` in:\n{stderr}");
     }
     assert!(before.writes(&site).operations().is_empty(), "nothing was synced");
-    sets.delete("sets-all", &DeleteParams::default()).await.expect("the set can be deleted");
+
+    let told = teardown(&world, &file, &["--scope", "app:sets-web"], 3).await;
+    assert!(told.stderr.contains("the ApplicationSet `sets-all` has created it"));
+    let before = Mark::now(&world);
+    let told = teardown(&world, &file, &[], 0).await;
+    assert_eq!(told.events.last().expect("events")["counts"]["removed"], 3);
+    before.writes(&site).check_reverse_order(&site);
+    assert!(sets.get_opt("sets-all").await.expect("an answer").is_none(), "it went first");
     site.close().await;
 }

@@ -18,9 +18,9 @@ use crate::deploy::{arguments, configure, deploy};
 use crate::resume::{kills, start_with};
 
 /// What a teardown has said: its events, and what it told beside them.
-struct Told {
-    events: Vec<Value>,
-    stderr: String,
+pub(crate) struct Told {
+    pub(crate) events: Vec<Value>,
+    pub(crate) stderr: String,
 }
 
 impl Told {
@@ -37,7 +37,12 @@ impl Told {
     }
 }
 
-async fn teardown(world: &World, file: &PlatformFile, flags: &[&str], expected: i32) -> Told {
+pub(crate) async fn teardown(
+    world: &World,
+    file: &PlatformFile,
+    flags: &[&str],
+    expected: i32,
+) -> Told {
     let mut args = vec!["teardown", "-f", file.path(), "-o", "jsonl"];
     args.extend(flags);
     let output = tiphys::run(&args, &world.kubeconfig).await;
