@@ -306,6 +306,13 @@ impl Site {
 
     async fn clear(&self) {
         let all = ListParams::default();
+        // They would make their Applications again.
+        let sets = self.objects("argoproj.io/v1alpha1", "ApplicationSet", Some(ARGOCD));
+        for set in sets.list(&all).await.expect("a list") {
+            if self.is_mine(&set.name_any()) {
+                sets.delete(&set.name_any(), &DeleteParams::default()).await.ok();
+            }
+        }
         let applications = self.applications();
         let unfinished = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
         for application in applications.list(&all).await.expect("a list") {

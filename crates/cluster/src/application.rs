@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub(crate) use list::list;
+pub(crate) use observe::AUTOMATED;
 pub use observe::Unreadable;
 
 /// The annotation that asks Argo CD to compare an Application anew; it removes it afterwards.

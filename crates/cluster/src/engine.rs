@@ -3,6 +3,7 @@
 mod announce;
 mod effects;
 mod pace;
+mod thaw;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
@@ -14,12 +15,13 @@ use futures::channel::mpsc::unbounded;
 use kube::{Api, Client};
 use tiphys_model::{AppIx, Plan, Role};
 use tiphys_run::{
-    Action, Answer, Driver, Event, Evidence, Input, Machine, Observation, Output, Time, Verdict,
+    Action, Answer, Driver, Event, Evidence, HeldUp, Input, Machine, Observation, Output, Time,
+    Verdict,
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::act::Actor;
-use crate::application::Application;
+use crate::application::{AUTOMATED, Application};
 use crate::belongings::Belongings;
 use crate::error::{ClusterError, Kind};
 use crate::evidence;
@@ -100,6 +102,7 @@ impl Engine {
             hold: self.hold,
             fence: lease.fence(),
             pace: pace::Pace::new(),
+            thaw: thaw::Thaw::default(),
             known: std::sync::Mutex::default(),
             belongings: self.belongings,
         };
@@ -274,6 +277,7 @@ impl Local<'_> {
         for event in events {
             if let Some(app) = event.app() {
                 self.announcer.announce(&event, self.hands.reference(app));
+                self.thaw_what_is_frozen(&event, app);
                 if let Some(warning) = self.behind(&event, app) {
                     (self.news)(Told::Warning(warning));
                 }
@@ -291,6 +295,16 @@ impl Local<'_> {
 }
 
 impl Local<'_> {
+    fn thaw_what_is_frozen(&self, event: &Event, app: AppIx) {
+        if let Event::HeldUp { why: HeldUp::Operation { by }, .. } = event
+            && **by == *AUTOMATED
+        {
+            let name = self.driver.machine().plan().app(app).app.name.clone();
+            let hands = self.hands.clone();
+            tokio::spawn(async move { hands.thaw(app, name.as_str()).await });
+        }
+    }
+
     /// What lies outside the scope is verified, not deployed: it may be Healthy and yet not what
     /// its source says.
     fn behind(&self, event: &Event, app: AppIx) -> Option<String> {

@@ -104,6 +104,14 @@ impl Hold {
         self.write(|held| held.retain(|app| !apps.contains(app))).await
     }
 
+    /// Holds one more app, at once.
+    pub(crate) async fn hold(&self, app: &str) -> Result<(), ClusterError> {
+        self.write(|held| {
+            held.insert(app.to_owned());
+        })
+        .await
+    }
+
     async fn read(&self) -> Result<Read, ClusterError> {
         let what = format!("the AppProject `{}` cannot be read", self.project);
         let project = self.projects.get(&self.project).await.map_err(ClusterError::kube(what))?;

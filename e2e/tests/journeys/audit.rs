@@ -40,41 +40,6 @@ impl Mark {
     }
 }
 
-impl Mark {
-    /// Between the write that holds an app and the first operation of ours on it, no automated
-    /// operation is under way on it. There was one before, or this shows nothing.
-    pub(crate) fn check_hold(&self, site: &Site, app: &str) {
-        let records = audit::read_from(&self.log, self.place).expect("the audit log");
-        let project = &site.platform.project;
-        let lists = |record: &Record| {
-            let object = record.response_object.as_ref();
-            let windows = object.and_then(|object| object.pointer("/spec/syncWindows/0"));
-            windows.is_some_and(|window| window.to_string().contains(&format!("\"{app}\"")))
-        };
-        let holds: Vec<u64> = records
-            .iter()
-            .filter(|record| record.is_write() && record.is_about("argoproj.io", "appprojects"))
-            .filter(|record| record.object_ref.as_ref().is_some_and(|o| o.name == *project))
-            .filter(|record| lists(record))
-            .filter_map(Record::resource_version)
-            .collect();
-        let writes = self.writes(site);
-        let (mut automated, mut ours) = (Vec::new(), None);
-        for (version, application) in writes.applications().filter(|(_, a)| a.name() == app) {
-            match &application.operation {
-                Some(operation) if operation.initiated_by.automated => automated.push(version),
-                Some(_) if ours.is_none() => ours = Some(version),
-                _ => {}
-            }
-        }
-        let ours = ours.expect("the run syncs it");
-        let hold = holds.into_iter().filter(|version| *version < ours).max().expect("a hold");
-        assert!(automated.iter().any(|version| *version < hold), "there was self-heal before");
-        let slipped: Vec<&u64> = automated.iter().filter(|v| (hold..ours).contains(v)).collect();
-        assert!(slipped.is_empty(), "automated syncs after the hold at {hold}: {slipped:?}");
-    }
-}
-
 fn is_app(site: &Site, name: &str) -> bool {
     site.platform.apps.iter().any(|app| app.name == name)
 }
@@ -171,6 +136,20 @@ impl Writes {
             }
         }
         figure(&format!("{edges} edges in reverse order"));
+    }
+
+    /// The versions at which an app was written with an automated operation, and whether a sync
+    /// window blocked it then.
+    pub(crate) fn automated(&self, app: &str) -> Vec<(u64, bool)> {
+        let of_app = self.applications().filter(|(_, application)| application.name() == app);
+        of_app
+            .filter(|(_, a)| a.operation.as_ref().is_some_and(|o| o.initiated_by.automated))
+            .map(|(version, application)| {
+                let state = application.status.operation_state;
+                let blocked = state.is_some_and(|s| s.message.contains("blocked by sync window"));
+                (version, blocked)
+            })
+            .collect()
     }
 
     /// When the API server got the write that set an app's operation, for each app.

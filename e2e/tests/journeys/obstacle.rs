@@ -117,54 +117,80 @@ pub(crate) async fn of_others(world: Arc<World>) {
     site.close().await;
 }
 
-/// Self-heal is busy with an app when a run begins: its sync is awaited, and after the hold is
-/// set none begins.
+/// Self-heal is busy with an app when a run begins: its sync is awaited. One that slips in between
+/// that and the hold is frozen, and finished when it is the app's turn.
 pub(crate) async fn of_self_heal(world: Arc<World>) {
     let mut site = Site::new(&world, "heal").await;
     site.platform.apps = vec![
-        AppSource::new("heal-slow", manifests(SLOW)),
+        AppSource::new("heal-first", Behaviour::Healthy { after: Duration::from_secs(3) }),
+        AppSource::new("heal-slow", manifests(SLOW)).depends_on(&["heal-first"]),
         AppSource::new("heal-next", Behaviour::ConfigOnly).depends_on(&["heal-slow"]),
     ];
-    site.commit("an app that takes its time");
+    let revision = site.commit("an app that takes its time");
     let file = site.platform_file();
     configure(&world, &file).await;
     deploy(&world, &file, 0).await;
 
-    site.platform.app_mut("heal-next").expect("an app").generation = 2;
-    site.commit("a change of the other app");
+    for app in ["heal-first", "heal-next"] {
+        site.platform.app_mut(app).expect("an app").generation = 2;
+    }
+    site.commit("a change of the others");
     let before = Mark::now(&world);
-    let drift = keep_drifting(&site);
+    let drift = keep_drifting(&site, revision.to_string());
     site.until("heal-slow", "being synced by itself", |application| {
         application.operation.as_ref().is_some_and(|o| o.initiated_by.automated)
     })
     .await;
     deploy(&world, &file, 0).await;
     drift.await.expect("it ends when the app is held");
-    before.check_hold(&site, "heal-slow");
+    let writes = before.writes(&site);
+    let automated = writes.automated("heal-slow");
+    assert!(
+        automated.first().is_some_and(|(_, blocked)| !blocked),
+        "it was awaited: {automated:?}"
+    );
+    assert!(automated.iter().any(|(_, blocked)| *blocked), "and one was frozen: {automated:?}");
+    let turn = writes.operations()["heal-first"].first().copied().expect("an operation");
+    let thawed = automated.iter().rev().find(|(_, blocked)| !blocked).map(|(at, _)| *at);
+    assert!(thawed.is_some_and(|at| at > turn), "but not for ever: {automated:?}");
+    assert_eq!(writes.automated("heal-next"), [], "nothing overtakes what it depends on");
+    assert!(world.held(&site.platform.project).await.is_empty(), "everything was handed off");
     site.close().await;
 }
 
-/// Somebody who changes the app each time that it has been healed, and once more when it is held.
-fn keep_drifting(site: &Site) -> JoinHandle<()> {
+/// Somebody who changes the app each time that it has been healed. When it is held, once more,
+/// with the operation that Argo CD would have begun for it a moment earlier.
+fn keep_drifting(site: &Site, revision: String) -> JoinHandle<()> {
     let deployments = site.objects("apps/v1", "Deployment", Some("heal-slow"));
     let maps = site.objects("v1", "ConfigMap", Some("heal-slow"));
     let (world, project) = (site.world.clone(), site.platform.project.clone());
     let applications = site.applications();
+    let params = PatchParams::default();
     tokio::spawn(async move {
         for number in 0.. {
-            let held = !world.held(&project).await.is_empty();
+            let mut held = !world.held(&project).await.is_empty();
+            if held {
+                // A run looks once more after it has set the hold, and begins again.
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                held = !world.held(&project).await.is_empty();
+            }
             let application = applications.get("heal-slow").await.expect("the Application");
-            let healed =
-                application.operation.is_none() && application.status.sync.status == "Synced";
-            if held || healed {
+            let busy = application.operation.is_some();
+            if held || (!busy && application.status.sync.status == "Synced") {
                 let value = number.to_string();
                 let template = json!({ "metadata": { "labels": { "drift": value } } });
                 let patch = Patch::Merge(json!({ "spec": { "template": template } }));
-                deployments.patch("slow", &PatchParams::default(), &patch).await.expect("a drift");
+                deployments.patch("slow", &params, &patch).await.expect("a drift");
                 let patch = Patch::Merge(json!({ "data": { "drift": value } }));
-                maps.patch("after", &PatchParams::default(), &patch).await.expect("a drift");
+                maps.patch("after", &params, &patch).await.expect("a drift");
             }
             if held {
+                let sync = json!({ "revision": revision, "syncOptions": ["CreateNamespace=true"] });
+                let operation = json!({ "initiatedBy": { "automated": true }, "sync": sync });
+                let patch = Patch::Merge(json!({ "operation": operation }));
+                if !busy {
+                    applications.patch("heal-slow", &params, &patch).await.expect("an operation");
+                }
                 return;
             }
             tokio::time::sleep(Duration::from_millis(300)).await;

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::api::DeleteParams;
 use tiphys_e2e::{Site, World, tiphys};
 use tiphys_lab::repository::{AppSource, Behaviour, Files};
 
@@ -57,8 +56,6 @@ fn files(site: &Site, more: &str) -> Files {
 
 pub(crate) async fn as_generators(world: Arc<World>) {
     let mut site = Site::new(&world, "sets").await;
-    let sets = site.objects("argoproj.io/v1alpha1", "ApplicationSet", Some("argocd"));
-    sets.delete("sets-all", &DeleteParams::default()).await.ok();
     site.platform.apps = vec![
         AppSource::new("sets-db", Behaviour::Healthy { after: Duration::from_secs(1) }),
         AppSource::new("sets-api", Behaviour::ConfigOnly).depends_on(&["sets-db"]),

@@ -12,6 +12,9 @@ use tiphys_run::{
 
 use super::{Application, OPERATION_INFO, Operation, OperationState, REFRESH, Spec};
 
+/// Who starts an operation that nobody asked for.
+pub(crate) const AUTOMATED: &str = "Argo CD's automated sync";
+
 /// An Application that cannot be judged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the Application `{app}` has {what} that cannot be read: `{found}`")]
@@ -148,7 +151,7 @@ fn seen_operation(operation: &Operation) -> SeenOperation {
         // What does not read as one of ours is somebody else's.
         id: id.and_then(|info| info.value.parse().ok()),
         by: match by.username.as_str() {
-            "" if by.automated => "Argo CD's automated sync".into(),
+            "" if by.automated => AUTOMATED.into(),
             "" => "somebody unnamed".into(),
             name => name.into(),
         },

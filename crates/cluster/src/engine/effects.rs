@@ -11,6 +11,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::Returned;
 use super::pace::Pace;
+use super::thaw::Thaw;
 use crate::act::Actor;
 use crate::application::Application;
 use crate::argocd::{CallError, PATIENCE, Refusal, SyncRequest};
@@ -26,6 +27,7 @@ pub(super) struct Hands {
     pub(super) hold: Arc<Hold>,
     pub(super) fence: Fence,
     pub(super) pace: Pace,
+    pub(super) thaw: Thaw,
     pub(super) known: Mutex<BTreeMap<AppIx, Known>>,
     pub(super) belongings: Option<Arc<Belongings>>,
 }
@@ -120,7 +122,7 @@ impl Hands {
                     },
                 }
             }
-            Effect::HandOff { .. } => match self.hand_off(name, &known).await {
+            Effect::HandOff { .. } => match self.hand_off(app, name, &known).await {
                 Err(error) if error.kind == Kind::Unreachable => return,
                 handed => handed.map(|()| Answer::HandedOff),
             },
@@ -171,7 +173,8 @@ impl Hands {
 
     /// Editing a project wakes nobody: an app that has drifted while it was held would stay so
     /// for minutes. One that has not, Argo CD looks at by itself as soon as something changes.
-    async fn hand_off(&self, name: &str, known: &Known) -> Result<(), ClusterError> {
+    async fn hand_off(&self, app: AppIx, name: &str, known: &Known) -> Result<(), ClusterError> {
+        self.thaw.let_go(app);
         self.hold.release(name).await?;
         let seen = self.applications.get_opt(name).await.ok().flatten();
         if seen.is_none_or(|application| application.status.sync.status != "Synced") {
