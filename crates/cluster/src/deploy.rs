@@ -13,6 +13,8 @@ use tiphys_run::{Action, Event, Revisions, Time, Verdict};
 use crate::act::Actor;
 use crate::application::Application;
 use crate::argocd::CallError;
+use crate::connect::Place;
+use crate::criteria::Prober;
 use crate::engine::Engine;
 use crate::error::{ClusterError, Kind};
 use crate::evidence;
@@ -26,6 +28,7 @@ use crate::signals::Signals;
 /// What is to be deployed.
 pub struct Deploy {
     pub client: Client,
+    pub place: Place,
     pub platform: Arc<Platform>,
     pub plan: Arc<Plan>,
     /// Who this is, for who finds the Lease taken.
@@ -107,6 +110,7 @@ impl Deploy {
         let engine = Engine {
             client: self.client.clone(),
             argocd,
+            prober: Prober::new(self.client.clone(), self.place),
             namespace: namespace.clone(),
             plan: self.plan.clone(),
             action: Action::Deploy,

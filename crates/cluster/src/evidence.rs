@@ -8,6 +8,7 @@ mod likely;
 mod narrate;
 mod tree;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
@@ -93,6 +94,15 @@ impl Witness {
         }
         found.evidence.likely = likely::likely(&found.evidence);
         found
+    }
+
+    /// The resources whose controller has not seen their newest generation, or what keeps us from
+    /// knowing.
+    pub(crate) async fn lagging(&self, app: &str, project: &str) -> Vec<Arc<str>> {
+        match self.managed_resources(app, project).await {
+            Ok(resources) => resources.iter().filter_map(drift::lagging).map(Arc::from).collect(),
+            Err(error) => vec![format!("its resources (they cannot be read: {error})").into()],
+        }
     }
 
     async fn tree(&self, app: &str, project: &str) -> Result<Tree, CallError> {

@@ -13,8 +13,10 @@ use std::io;
 use serde::{Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 use tiphys_model::plan::Digest;
-use tiphys_model::platform::{AppType, Criterion, Group, Hold};
-use tiphys_model::{AppIx, AppName, GroupName, Plan, PlatformName, Role, Scope, StackName};
+use tiphys_model::platform::{AppType, Group, Hold};
+use tiphys_model::{
+    AppIx, AppName, Criterion, GroupName, Plan, PlatformName, Role, Scope, StackName,
+};
 
 const API_VERSION: &str = "tiphys.dev/v1alpha1";
 
