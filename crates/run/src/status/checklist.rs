@@ -142,7 +142,10 @@ fn comparison(app: &App, seen: &Observation) -> (Answer, String) {
 
 fn criteria(app: &App, seen: &Observation) -> (Answer, String) {
     match (app.health.len(), seen.unmet.first()) {
-        (_, Some(unmet)) => (Answer::No, unmet.to_string()),
+        (_, Some(unmet)) => match seen.unmet.len() {
+            1 => (Answer::No, unmet.to_string()),
+            more => (Answer::No, format!("{unmet}; and {} more", more - 1)),
+        },
         (0, None) => (Answer::Yes, "there are none".to_owned()),
         (1, None) => (Answer::Yes, "the one that there is".to_owned()),
         (count, None) => (Answer::Yes, format!("all {count}")),
