@@ -18,7 +18,7 @@ mod go;
 mod home;
 pub mod image;
 mod kubeconfig;
-mod packages;
+pub mod packages;
 mod ports;
 mod process;
 pub mod repository;

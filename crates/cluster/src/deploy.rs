@@ -15,6 +15,7 @@ use crate::application::Application;
 use crate::argocd::CallError;
 use crate::connect::Place;
 use crate::criteria::Prober;
+use crate::definitions;
 use crate::engine::Engine;
 use crate::error::{ClusterError, Kind};
 use crate::evidence;
@@ -75,6 +76,7 @@ impl Deploy {
     async fn prepare(&self, note: &impl Fn(String)) -> Result<(Actor, Lease), ClusterError> {
         let argocd = Actor::new(&self.client, &self.platform, Purpose::Deploy).await?;
         let namespace = &self.platform.argocd.namespace;
+        definitions::verify(&self.client, namespace).await?;
         let lease = Lease::acquire(
             self.client.clone(),
             namespace,

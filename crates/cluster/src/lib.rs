@@ -10,6 +10,7 @@ pub mod configure;
 mod connect;
 pub mod credentials;
 pub mod criteria;
+mod definitions;
 mod deploy;
 mod engine;
 mod error;

@@ -18,6 +18,8 @@ use tiphys_model::{
     AppIx, AppName, Criterion, GroupName, Plan, PlatformName, Role, Scope, StackName,
 };
 
+use crate::definitions::HEALTH_DEFINITIONS;
+
 const API_VERSION: &str = "tiphys.dev/v1alpha1";
 
 /// A plan, serialisable.
@@ -34,6 +36,7 @@ pub struct PlanDocument<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     estimate_seconds: Option<u64>,
     groups: &'a [Group],
+    health_definitions: &'static str,
     hold: Hold,
     kind: &'static str,
     platform: &'a PlatformName,
@@ -64,6 +67,7 @@ impl<'a> PlanDocument<'a> {
             digest: None,
             estimate_seconds: None,
             groups: &plan.policies.groups,
+            health_definitions: HEALTH_DEFINITIONS,
             hold: plan.policies.hold,
             kind: "Plan",
             platform: &plan.platform,

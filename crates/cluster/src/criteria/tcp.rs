@@ -15,9 +15,8 @@ pub(super) async fn ask(mut connection: Connection) -> Result<(), String> {
     tokio::select! {
         biased;
         Ok(told) = refused => return Err(shortened(&told)),
-        read = connection.stream.read_u8() => match read {
-            Ok(_) => return Ok(()),
-            Err(_) => {}
+        read = connection.stream.read_u8() => if read.is_ok() {
+            return Ok(());
         },
         () = tokio::time::sleep(SILENCE) => return Ok(()),
     }
