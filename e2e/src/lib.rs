@@ -2,6 +2,7 @@
 
 mod harness;
 mod record;
+pub mod servers;
 mod site;
 pub mod tiphys;
 mod world;

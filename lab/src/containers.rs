@@ -10,7 +10,7 @@ use crate::home::Home;
 /// The bridge that pods are connected to.
 pub(crate) const BRIDGE: &str = "tiphys0";
 pub(crate) const POD_RANGE: &str = "10.244.0.0/24";
-pub(crate) const PAUSE_IMAGE: &str = "tiphys.lab/pause:1";
+pub const PAUSE_IMAGE: &str = "tiphys.lab/pause:1";
 /// Kubernetes keeps its containers and images here.
 const NAMESPACE: &str = "k8s.io";
 

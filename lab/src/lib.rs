@@ -25,5 +25,6 @@ pub mod repository;
 mod teardown;
 
 pub use cluster::{Cluster, Status};
+pub use containers::PAUSE_IMAGE;
 pub use error::LabError;
 pub use home::Home;

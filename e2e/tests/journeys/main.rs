@@ -5,6 +5,7 @@
 
 mod audit;
 mod configure;
+mod criteria;
 mod deploy;
 mod failure;
 mod outage;
@@ -33,6 +34,8 @@ fn main() -> ExitCode {
         Case::new("deploy_ends_with_6_when_the_cluster_stays_away", outage::for_good)
             .disruptive()
             .soak(),
+        Case::new("criteria_of_every_kind_on_real_servers", criteria::of_every_kind),
+        Case::new("criteria_count_in_a_run", criteria::in_a_run),
         Case::new("validate_of_a_healthy_platform_and_a_bypass", status::of_a_healthy_platform),
         Case::new("validate_names_the_true_cause_first", status::of_broken_platforms),
         Case::new("why_knows_the_common_troubles", status::of_common_troubles),
