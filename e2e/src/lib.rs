@@ -3,6 +3,7 @@
 mod harness;
 pub mod inventory;
 mod record;
+pub mod servers;
 mod site;
 pub mod tiphys;
 mod world;

@@ -18,7 +18,7 @@ mod go;
 mod home;
 pub mod image;
 mod kubeconfig;
-mod packages;
+pub mod packages;
 mod ports;
 mod process;
 pub mod repository;
@@ -28,3 +28,9 @@ pub use cluster::{Cluster, Status};
 pub use containers::PAUSE_IMAGE;
 pub use error::LabError;
 pub use home::Home;
+
+/// Where Go keeps the source of the Argo CD that the lab runs.
+pub fn argocd_source() -> Result<std::path::PathBuf, LabError> {
+    let artifacts = artifacts::Artifacts::new(&Home::from_environment());
+    artifacts.source("argocd", "github.com/argoproj/argo-cd/v3")
+}

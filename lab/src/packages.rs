@@ -30,9 +30,15 @@ const SERVICES: [(&str, &str); 2] =
 const POLICY: &str = "/usr/sbin/policy-rc.d";
 const NO: &str = "#!/bin/sh\n# Of the Tiphys lab, while it installs packages.\nexit 101\n";
 
-/// Installs what is missing. Nothing that a package would start is started, now or at boot.
+/// Installs what the lab needs.
 pub(crate) fn install() -> Result<(), LabError> {
-    let missing: Vec<&str> = PACKAGES
+    ensure(&PACKAGES, &SERVICES)
+}
+
+/// Installs what is missing of these packages, each with a file that shows that it is there.
+/// Nothing that a package would start is started, now or at boot; `services` are theirs.
+pub fn ensure(packages: &[(&str, &str)], services: &[(&str, &str)]) -> Result<(), LabError> {
+    let missing: Vec<&str> = packages
         .iter()
         .filter(|(_, file)| !Path::new(file).exists())
         .map(|(package, _)| *package)
@@ -48,7 +54,7 @@ pub(crate) fn install() -> Result<(), LabError> {
     let installed = command::run(&mut install);
     policy.end()?;
     installed?;
-    for (_, service) in SERVICES.iter().filter(|(package, _)| missing.contains(package)) {
+    for (_, service) in services.iter().filter(|(package, _)| missing.contains(package)) {
         if which("systemctl").is_some() {
             command::run(Command::new("systemctl").args(["disable", "--quiet", service]))?;
         }

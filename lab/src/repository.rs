@@ -19,7 +19,8 @@ mod scalar;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tiphys_model::platform::{AppType, Criterion, Hold, Retry, Timeouts};
+use tiphys_model::Criterion;
+use tiphys_model::platform::{AppType, Hold, Retry, Timeouts};
 
 pub use behaviour::Behaviour;
 

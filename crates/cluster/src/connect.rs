@@ -17,6 +17,14 @@ pub struct Access {
     pub context: Option<String>,
 }
 
+/// Where this program runs, as seen from the cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In a pod: the names of Services lead to them.
+    Inside,
+    Outside,
+}
+
 /// Longer than any answer that is not waited for on purpose.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -28,6 +36,14 @@ impl Access {
         let client = Client::try_from(config)
             .map_err(ClusterError::kube("the cluster cannot be addressed"))?;
         Ok(agent::named(&client, agent::PROGRAM))
+    }
+
+    /// Only a pod's own account leads nowhere but to its own cluster.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        let configured =
+            self.kubeconfig.is_some() || self.context.is_some() || Kubeconfig::read().is_ok();
+        if configured { Place::Outside } else { Place::Inside }
     }
 
     async fn config(&self) -> Result<Config, ClusterError> {

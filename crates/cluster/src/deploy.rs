@@ -13,6 +13,9 @@ use crate::act::Actor;
 use crate::agent;
 use crate::application::Application;
 use crate::argocd::CallError;
+use crate::connect::Place;
+use crate::criteria::Prober;
+use crate::definitions;
 use crate::engine::Engine;
 use crate::error::{ClusterError, Kind};
 use crate::generators::{self, Generators, sets};
@@ -26,6 +29,7 @@ use crate::signals::Signals;
 /// What is to be deployed.
 pub struct Deploy {
     pub client: Client,
+    pub place: Place,
     pub platform: Arc<Platform>,
     pub plan: Arc<Plan>,
     /// Who this is, for who finds the Lease taken.
@@ -52,7 +56,8 @@ impl Deploy {
         let client = agent::named(&self.client, agent::in_run(&run));
         let argocd = argocd.in_run(&client, &self.platform, &run);
         let deploy = Deploy { client, ..self };
-        let outcome = deploy.hold_and_run(run, argocd, &mut lease, &mut signals, news).await;
+        let outcome =
+            Box::pin(deploy.hold_and_run(run, argocd, &mut lease, &mut signals, news)).await;
         match lease.release().await {
             Ok(()) => outcome,
             // The outcome says more.
@@ -63,6 +68,7 @@ impl Deploy {
     async fn prepare(&self, note: &impl Fn(String)) -> Result<(Actor, Lease), ClusterError> {
         let argocd = Actor::new(&self.client, &self.platform, Purpose::Deploy).await?;
         let namespace = &self.platform.argocd.namespace;
+        definitions::verify(&self.client, namespace).await?;
         let lease = Lease::acquire(
             self.client.clone(),
             namespace,
@@ -98,6 +104,7 @@ impl Deploy {
         let engine = Engine {
             client: self.client.clone(),
             argocd,
+            prober: Some(Prober::new(self.client.clone(), self.place)),
             namespace: namespace.clone(),
             plan: self.plan.clone(),
             action: Action::Deploy,

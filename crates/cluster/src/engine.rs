@@ -1,6 +1,7 @@
 //! The local engine: the driver in this process, one watch, and requests to Argo CD.
 
 mod announce;
+mod closer;
 mod effects;
 mod pace;
 mod thaw;
@@ -23,6 +24,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::act::Actor;
 use crate::application::{AUTOMATED, Application};
 use crate::belongings::Belongings;
+use crate::criteria::Prober;
 use crate::error::{ClusterError, Kind};
 use crate::evidence;
 use crate::hold::Hold;
@@ -31,12 +33,14 @@ use crate::news::News as Told;
 use crate::signals::Signals;
 use crate::watch::{self, News};
 use announce::Announcer;
+use closer::{Closer, Errand, Eyes, Sight};
 use effects::Hands;
 
 /// What a run works with.
 pub struct Engine {
     pub client: Client,
     pub argocd: Actor,
+    pub prober: Option<Prober>,
     pub namespace: String,
     pub plan: Arc<Plan>,
     pub action: Action,
@@ -55,6 +59,8 @@ enum Returned {
     Answer(AppIx, Answer),
     /// It is gone, and so is what it has applied.
     Gone(AppIx, u64),
+    /// What a closer look has found.
+    Closer(Sight),
     /// Nothing more can be done.
     Broken(ClusterError),
 }
@@ -67,12 +73,15 @@ struct Local<'a> {
     hands: Arc<Hands>,
     returned: UnboundedSender<Returned>,
     announcer: Announcer,
+    closer: Closer,
     /// Whom to tell what happens.
     events: &'a dyn Fn(Time, Event),
     /// Whom to tell what else is to be known.
     news: &'a dyn Fn(Told),
     /// Filled until the whole platform has been seen once.
-    first: Option<Vec<Option<Arc<Observation>>>>,
+    first: Option<Vec<Option<Observation>>>,
+    /// How many of the first closer looks have not returned, once all has been seen.
+    first_looks: Option<usize>,
     held: bool,
 }
 
@@ -96,7 +105,10 @@ impl Engine {
         let seen = watch::applications(self.client.clone(), &self.namespace, watched);
         let (returned, inbox) = unbounded_channel();
         let announcer = Announcer::start(self.client.clone(), self.run);
+        let eyes = Eyes::new(self.prober, self.argocd.witness(&self.client));
+        let closer = Closer::new(self.plan.clone(), self.action, &eyes);
         let hands = Hands {
+            eyes,
             applications: Api::namespaced(self.client, &self.namespace),
             argocd: self.argocd,
             hold: self.hold,
@@ -111,6 +123,8 @@ impl Engine {
             driver: Driver::new(machine),
             began: Instant::now(),
             first: Some(vec![None; names.len()]),
+            first_looks: None,
+            closer,
             names,
             hands: Arc::new(hands),
             returned,
@@ -163,8 +177,9 @@ impl Local<'_> {
         let mut renewal = tokio::time::interval(RENEWAL);
         renewal.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         while self.driver.machine().verdict().is_none() {
-            let wake =
+            let timer =
                 self.driver.machine().wake_at().map(|wake| self.began + (wake - Time::START));
+            let wake = timer.into_iter().chain(self.closer.wake_at()).min();
             let tick = async {
                 match wake {
                     Some(wake) => tokio::time::sleep_until(wake.into()).await,
@@ -190,6 +205,7 @@ impl Local<'_> {
                 },
                 () = tick => self.tell(Input::Tick)?,
             }
+            self.look_closer();
         }
         self.announcer.finish().await;
         if let Some(note) = self.hands.pace.told() {
@@ -230,10 +246,7 @@ impl Local<'_> {
                 }
                 Ok(())
             }
-            News::Listed => match self.first.take() {
-                Some(seen) => self.tell(Input::Listed { seen, held: self.held }),
-                None => Ok(()),
-            },
+            News::Listed => self.listed(),
             News::Trouble(error) if error.kind == Kind::Denied => Err(error),
             // It goes on by itself; what it misses meanwhile is looked for, and if the cluster
             // stays away, the Lease runs out.
@@ -246,24 +259,105 @@ impl Local<'_> {
             Returned::Seen(app, application) => self.see(app, &application),
             Returned::Answer(app, answer) => self.tell(Input::Answered { app, answer }),
             Returned::Gone(app, version) => self.tell(Input::Observed { app, version, seen: None }),
+            Returned::Closer(sight) => self.looked_closer(sight),
             Returned::Broken(error) => Err(error),
         }
     }
 
     fn see(&mut self, app: AppIx, application: &Application) -> Result<(), ClusterError> {
-        let seen = application.observe().map_err(|error| {
+        let mut seen = application.observe().map_err(|error| {
             let what = format!("the Application `{}` cannot be judged", application.name());
             ClusterError::new(Kind::Failed, what, error.to_string())
         })?;
         self.hands.remember(app, application);
-        let seen = Arc::new(seen);
-        match &mut self.first {
-            Some(first) => {
-                first[app.position()] = Some(seen);
-                Ok(())
-            }
-            None => self.tell(Input::Observed { app, version: seen.version, seen: Some(seen) }),
+        if let Some(first) = &mut self.first {
+            first[app.position()] = Some(seen);
+            return Ok(());
         }
+        self.closer.complete(app, self.driver.machine().step(app), &mut seen);
+        let version = seen.version;
+        self.tell(Input::Observed { app, version, seen: Some(Arc::new(seen)) })?;
+        self.plan_look(app);
+        Ok(())
+    }
+
+    /// All has been seen once. What only a closer look shows has to be known, too, before the
+    /// run decides what is to be synced.
+    fn listed(&mut self) -> Result<(), ClusterError> {
+        let (Some(first), None) = (&self.first, self.first_looks) else { return Ok(()) };
+        let apps = self.driver.machine().plan().graph.apps();
+        let errands: Vec<Errand> = apps
+            .zip(first)
+            .filter_map(|(app, seen)| self.closer.first(app, seen.as_ref()?))
+            .collect();
+        self.first_looks = Some(errands.len());
+        for errand in errands {
+            self.send(errand);
+        }
+        self.begin()
+    }
+
+    /// Begins the run, if the first looks have returned.
+    fn begin(&mut self) -> Result<(), ClusterError> {
+        if self.first_looks != Some(0) {
+            return Ok(());
+        }
+        let Some(first) = self.first.take() else { return Ok(()) };
+        let machine = self.driver.machine();
+        let apps = machine.plan().clone();
+        let complete = |(app, seen): (AppIx, Option<Observation>)| {
+            let mut seen = seen?;
+            self.closer.complete(app, machine.step(app), &mut seen);
+            Some(Arc::new(seen))
+        };
+        let seen = apps.graph.apps().zip(first).map(complete).collect();
+        self.tell(Input::Listed { seen, held: self.held })?;
+        for app in apps.graph.apps() {
+            self.plan_look(app);
+        }
+        Ok(())
+    }
+
+    fn looked_closer(&mut self, sight: Sight) -> Result<(), ClusterError> {
+        let app = sight.app;
+        self.closer.take(sight);
+        if let Some(left) = self.first_looks.as_mut().filter(|_| self.first.is_some()) {
+            *left -= 1;
+            return self.begin();
+        }
+        let Some(before) = self.driver.seen(app) else { return Ok(()) };
+        let mut seen = before.clone();
+        self.closer.complete(app, self.driver.machine().step(app), &mut seen);
+        if seen != *before {
+            let Observation { lagging, unmet, .. } = seen;
+            self.tell(Input::Found { app, lagging, unmet })?;
+        }
+        self.plan_look(app);
+        Ok(())
+    }
+
+    fn plan_look(&mut self, app: AppIx) {
+        if let Some(seen) = self.driver.seen(app) {
+            self.closer.plan(Instant::now(), app, self.driver.machine().step(app), seen);
+        }
+    }
+
+    /// Sends for what is due.
+    fn look_closer(&mut self) {
+        while let Some(app) = self.closer.due(Instant::now()) {
+            let Some(seen) = self.driver.seen(app) else { continue };
+            let errand = self.closer.begin(app, seen);
+            self.send(errand);
+        }
+    }
+
+    fn send(&self, errand: Errand) {
+        let (hands, returned) = (self.hands.clone(), self.returned.clone());
+        let plan = self.driver.machine().plan().clone();
+        tokio::spawn(async move {
+            let app = &plan.app(errand.app).app;
+            hands.look_closer(errand, app, &returned).await;
+        });
     }
 
     fn tell(&mut self, input: Input) -> Result<(), ClusterError> {

@@ -9,6 +9,7 @@ mod narrate;
 pub(crate) mod stuck;
 mod tree;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
@@ -104,6 +105,43 @@ impl Witness {
         project: &str,
     ) -> Result<Vec<ObjectName>, CallError> {
         Ok(self.tree(app, project).await?.members())
+    }
+
+    /// The resources whose controller has not seen their newest generation, or what keeps us from
+    /// knowing.
+    pub(crate) async fn lagging(&self, app: &str, project: &str) -> Vec<Arc<str>> {
+        let unread = |error: CallError| format!("its resources (they cannot be read: {error})");
+        let resources = match self.managed_resources(app, project).await {
+            Ok(resources) => resources,
+            Err(error) => return vec![unread(error).into()],
+        };
+        let mut lagging = Vec::new();
+        for resource in &resources {
+            let Some(name) = drift::lagging(resource) else { continue };
+            // What Argo CD shows here is as old as its last comparison, and a new status alone
+            // does not make it compare.
+            match self.still_lags(app, project, resource).await {
+                Ok(true) => lagging.push(name.into()),
+                Ok(false) => {}
+                Err(error) => lagging.push(unread(error).into()),
+            }
+        }
+        lagging
+    }
+
+    async fn still_lags(
+        &self,
+        app: &str,
+        project: &str,
+        resource: &drift::Managed,
+    ) -> Result<bool, CallError> {
+        #[derive(Deserialize)]
+        struct Live {
+            manifest: String,
+        }
+        let path = format!("applications/{app}/resource?project={project}&{}", resource.query());
+        let live: Live = self.argocd.call(Method::GET, &path, None::<&()>, PATIENCE).await?;
+        Ok(drift::lags(&serde_json::from_str(&live.manifest).unwrap_or_default()))
     }
 
     async fn tree(&self, app: &str, project: &str) -> Result<Tree, CallError> {

@@ -3,6 +3,7 @@
 mod follow;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -15,6 +16,7 @@ use tiphys_model::{Plan, Platform};
 use tiphys_run::status::{Installed, LeaseSeen, Seen, Situation};
 
 use crate::application::Application;
+use crate::criteria::{self, Prober};
 use crate::error::{ClusterError, Kind};
 use crate::hold::windows;
 use crate::lease::ACTION;
@@ -31,10 +33,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Looks at everything once. `plan` is that of the whole platform.
 pub async fn read(
     client: &Client,
+    prober: &Prober,
     platform: &Platform,
     plan: &Plan,
 ) -> Result<Situation, ClusterError> {
-    in_time(read_all(client, platform, plan)).await
+    in_time(read_all(client, prober, platform, plan)).await
 }
 
 /// A connection that died silently would be waited for for ever.
@@ -51,6 +54,7 @@ async fn in_time<T>(
 
 async fn read_all(
     client: &Client,
+    prober: &Prober,
     platform: &Platform,
     plan: &Plan,
 ) -> Result<Situation, ClusterError> {
@@ -74,8 +78,10 @@ async fn read_all(
             None => break,
         }
     }
-    let around = Around::read(client, platform).await?;
-    Ok(found.situation(&around))
+    let (around, answers) =
+        futures::join!(Around::read(client, platform), ask(prober, plan, found.questions()));
+    found.answer(answers);
+    Ok(found.situation(&around?))
 }
 
 fn unreadable(namespace: &str) -> String {
@@ -86,6 +92,10 @@ fn unreadable(namespace: &str) -> String {
 struct Found {
     positions: BTreeMap<String, usize>,
     seen: Vec<Option<Seen>>,
+    /// Of each app, where its resources are.
+    namespaces: Vec<String>,
+    /// Of each app, the criteria that do not hold.
+    unmet: Vec<Vec<Arc<str>>>,
     root_name: String,
     root: Option<Seen>,
 }
@@ -96,6 +106,8 @@ impl Found {
         Found {
             positions: names.enumerate().map(|(at, name)| (name, at)).collect(),
             seen: vec![None; plan.apps.len()],
+            namespaces: vec![String::new(); plan.apps.len()],
+            unmet: plan.apps.iter().map(|app| criteria::unasked(&app.app.health)).collect(),
             root_name: names::root_application(platform),
             root: None,
         }
@@ -106,7 +118,11 @@ impl Found {
             &mut self.root
         } else {
             match self.positions.get(application.name()) {
-                Some(at) => &mut self.seen[*at],
+                Some(at) => {
+                    let namespace = application.spec.destination["namespace"].as_str();
+                    namespace.unwrap_or_default().clone_into(&mut self.namespaces[*at]);
+                    &mut self.seen[*at]
+                }
                 None => return Ok(()),
             }
         };
@@ -122,6 +138,22 @@ impl Found {
         }
     }
 
+    /// The apps whose criteria can be asked, and where.
+    fn questions(&self) -> Vec<(usize, String)> {
+        let there = |at: &usize| self.seen[*at].is_some();
+        (0..self.seen.len()).filter(there).map(|at| (at, self.namespaces[at].clone())).collect()
+    }
+
+    /// Takes in what was found of criteria; whether that is news.
+    fn answer(&mut self, answers: Vec<(usize, Vec<Arc<str>>)>) -> bool {
+        let mut news = false;
+        for (at, unmet) in answers {
+            news |= self.unmet[at] != unmet;
+            self.unmet[at] = unmet;
+        }
+        news
+    }
+
     fn without_argocd(self) -> Situation {
         Situation { installed: Installed::Nothing, seen: self.seen, ..Situation::default() }
     }
@@ -130,13 +162,33 @@ impl Found {
         let ready = around.project && self.root.is_some();
         Situation {
             installed: if ready { Installed::Platform } else { Installed::ArgoCd },
-            seen: self.seen.clone(),
+            seen: self.seen.iter().zip(&self.unmet).map(with_criteria).collect(),
             root: self.root.clone(),
             held: windows::held(&around.windows),
             held_by: windows::held_by(&around.windows),
             lease: around.lease.clone(),
         }
     }
+}
+
+/// Asks the criteria of these apps.
+async fn ask(
+    prober: &Prober,
+    plan: &Plan,
+    questions: Vec<(usize, String)>,
+) -> Vec<(usize, Vec<Arc<str>>)> {
+    let asked = questions.into_iter().map(|(at, namespace)| async move {
+        (at, prober.ask(&plan.apps[at].app.health, &namespace).await)
+    });
+    futures::future::join_all(asked).await
+}
+
+fn with_criteria((seen, unmet): (&Option<Seen>, &Vec<Arc<str>>)) -> Option<Seen> {
+    let mut seen = seen.clone()?;
+    if !unmet.is_empty() {
+        Arc::make_mut(&mut seen.observation).unmet.clone_from(unmet);
+    }
+    Some(seen)
 }
 
 /// What is to be known of an Application, without that which only a run asks about.

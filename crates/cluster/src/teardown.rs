@@ -208,6 +208,7 @@ impl Teardown {
             hold: Arc::new(self.hold(&context.run)),
             held: true,
             belongings: Some(context.belongings.clone()),
+            prober: None,
             run: context.run.clone(),
         };
         let noted = |event: &Event| {

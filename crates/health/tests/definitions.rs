@@ -1,8 +1,10 @@
 //! Our own definitions, on objects in every state, as Argo CD runs scripts from `argocd-cm`: without
 //! open libs.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use sha2::{Digest, Sha256};
 use tiphys_health::{Decider, Evaluator, GroupKind, Limits, Lookup, Tree, definitions};
 
 fn tree() -> Tree {
@@ -65,4 +67,18 @@ fn they_win_over_what_is_built_in() {
     assert!(matches!(lookup.decider(&kind("", "ConfigMap")), Decider::Nobody));
     let built_in = Lookup { built_in: tree().scripts, ..Lookup::default() };
     assert!(matches!(built_in.decider(&kafka), Decider::BuiltIn(_)));
+}
+
+/// Plans count on them, so a plan knows their hash. It is the one of
+/// `{"GROUP/KIND": "SCRIPT", …}`, sorted, without white space.
+#[test]
+fn plans_know_these_definitions() {
+    let scripts: BTreeMap<String, String> = definitions()
+        .into_iter()
+        .map(|definition| (definition.kind.to_string(), definition.script.text.to_string()))
+        .collect();
+    let text = serde_json::to_string(&scripts).expect("texts are JSON");
+    let hash: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+    let known = tiphys_plan::HEALTH_DEFINITIONS;
+    assert_eq!(known, format!("sha256:{hash}"), "change it in crates/plan/src/definitions.rs");
 }

@@ -4,8 +4,10 @@
 //! a [`Platform`] has no unknown names, no cycles and no impossible durations, so nothing
 //! behind it has to ask again.
 
+pub mod criterion;
 pub mod duration;
 pub mod exit;
+pub mod expression;
 pub mod graph;
 pub mod health;
 pub mod name;
@@ -14,7 +16,9 @@ pub mod plan;
 pub mod platform;
 pub mod scope;
 
+pub use criterion::Criterion;
 pub use exit::Exit;
+pub use expression::{Expression, ExpressionError};
 pub use graph::{AppIx, Graph};
 pub use health::{Health, SyncStatus};
 pub use name::{AppName, GroupName, NameError, PlatformName, StackName};

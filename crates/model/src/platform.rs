@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::criterion::Criterion;
 use crate::graph::{AppIx, Graph};
 use crate::name::{AppName, GroupName, PlatformName, StackName};
 
@@ -194,45 +195,4 @@ impl Default for Backoff {
     fn default() -> Self {
         Backoff { duration: Duration::from_secs(10), factor: 2, max: Duration::from_secs(120) }
     }
-}
-
-/// A health criterion beyond Argo CD's verdict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Criterion {
-    Resource(ResourceCriterion),
-    Tcp(TcpCriterion),
-    Http(HttpCriterion),
-}
-
-/// A CEL expression over one object. A missing field means: not yet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ResourceCriterion {
-    pub api_version: String,
-    pub expression: String,
-    pub kind: String,
-    pub name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<String>,
-}
-
-/// A service accepts connections.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct TcpCriterion {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<String>,
-    pub port: u16,
-    pub service: String,
-}
-
-/// A service answers a GET with the expected status.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct HttpCriterion {
-    pub expect: u16,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<String>,
-    pub path: String,
-    pub port: u16,
-    pub service: String,
 }

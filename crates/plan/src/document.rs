@@ -13,8 +13,12 @@ use std::io;
 use serde::{Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 use tiphys_model::plan::Digest;
-use tiphys_model::platform::{AppType, Criterion, Group, Hold};
-use tiphys_model::{AppIx, AppName, GroupName, Plan, PlatformName, Role, Scope, StackName};
+use tiphys_model::platform::{AppType, Group, Hold};
+use tiphys_model::{
+    AppIx, AppName, Criterion, GroupName, Plan, PlatformName, Role, Scope, StackName,
+};
+
+use crate::definitions::HEALTH_DEFINITIONS;
 
 const API_VERSION: &str = "tiphys.dev/v1alpha1";
 
@@ -32,6 +36,7 @@ pub struct PlanDocument<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     estimate_seconds: Option<u64>,
     groups: &'a [Group],
+    health_definitions: &'static str,
     hold: Hold,
     kind: &'static str,
     platform: &'a PlatformName,
@@ -62,6 +67,7 @@ impl<'a> PlanDocument<'a> {
             digest: None,
             estimate_seconds: None,
             groups: &plan.policies.groups,
+            health_definitions: HEALTH_DEFINITIONS,
             hold: plan.policies.hold,
             kind: "Plan",
             platform: &plan.platform,

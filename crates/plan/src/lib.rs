@@ -3,12 +3,14 @@
 //! Same inputs, same bytes: nothing here depends on the order in which a file lists its apps,
 //! on a clock, or on a hash map's mood.
 
+mod definitions;
 mod document;
 mod paths;
 mod schedule;
 mod scope;
 mod start_queue;
 
+pub use definitions::HEALTH_DEFINITIONS;
 pub use document::PlanDocument;
 pub use scope::{Reach, UnknownScope};
 pub use start_queue::StartQueue;

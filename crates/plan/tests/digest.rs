@@ -12,10 +12,11 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use tiphys_model::platform::{
-    AppType, Criterion, Dependency, Group, Hold, HttpCriterion, ResourceCriterion, TcpCriterion,
+use tiphys_model::criterion::{HttpCriterion, ResourceCriterion, ServiceCriterion};
+use tiphys_model::platform::{AppType, Dependency, Group, Hold};
+use tiphys_model::{
+    AppIx, AppName, Criterion, Expression, GroupName, Platform, PlatformName, Scope, StackName,
 };
-use tiphys_model::{AppIx, AppName, GroupName, Platform, PlatformName, Scope, StackName};
 use tiphys_plan::PlanDocument;
 
 use crate::common::{graph, platforms, scoped_platforms};
@@ -31,7 +32,7 @@ type Change = fn(&mut Platform, usize);
 type EdgeChange = fn(&mut Vec<Dependency>);
 
 /// One for each thing that a plan says. Every one takes effect on every platform.
-const COVERED: [(&str, Change); 21] = [
+const COVERED: [(&str, Change); 23] = [
     ("platform name", |p, _| p.name = PlatformName::parse("other").unwrap()),
     ("hold", |p, _| {
         p.policies.hold = match p.policies.hold {
@@ -79,7 +80,7 @@ const COVERED: [(&str, Change); 21] = [
     ("resource criterion", |p, at| {
         p.apps[at].health.push(Criterion::Resource(ResourceCriterion {
             api_version: "v1".to_owned(),
-            expression: "true".to_owned(),
+            expression: Expression::parse("true").unwrap(),
             kind: "Pod".to_owned(),
             name: "a".to_owned(),
             namespace: None,
@@ -87,7 +88,18 @@ const COVERED: [(&str, Change); 21] = [
     }),
     ("tcp criterion", |p, at| {
         let service = "a".to_owned();
-        p.apps[at].health.push(Criterion::Tcp(TcpCriterion { namespace: None, port: 1, service }));
+        let service = ServiceCriterion { namespace: None, port: 1, service };
+        p.apps[at].health.push(Criterion::Tcp(service));
+    }),
+    ("postgres criterion", |p, at| {
+        let service = "a".to_owned();
+        let service = ServiceCriterion { namespace: None, port: 1, service };
+        p.apps[at].health.push(Criterion::Postgres(service));
+    }),
+    ("redis criterion", |p, at| {
+        let service = "a".to_owned();
+        let service = ServiceCriterion { namespace: None, port: 1, service };
+        p.apps[at].health.push(Criterion::Redis(service));
     }),
     ("http criterion", |p, at| {
         p.apps[at].health.push(Criterion::Http(HttpCriterion {
@@ -96,6 +108,7 @@ const COVERED: [(&str, Change); 21] = [
             path: "/".to_owned(),
             port: 1,
             service: "a".to_owned(),
+            tls: true,
         }));
     }),
 ];

@@ -148,7 +148,7 @@ mod tests {
         let checks = [
             check("is it Synced?", Answer::No, &"OutOfSync ".repeat(20)),
             check("is it Healthy?", Answer::Yes, "Healthy"),
-            check("do criteria hold?", Answer::Unknown, "2 are not looked at here"),
+            check("have controllers seen it?", Answer::Unknown, "the resources were not read"),
         ];
         let evidence = Evidence {
             health: Some(Health::Degraded),

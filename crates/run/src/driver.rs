@@ -83,6 +83,12 @@ impl Driver {
                 self.seen[app.position()] = seen;
                 [Trigger::Look(app)].into()
             }
+            Input::Found { app, lagging, unmet } => {
+                let Some(seen) = &mut self.seen[app.position()] else { return VecDeque::new() };
+                let seen = Arc::make_mut(seen);
+                (seen.lagging, seen.unmet) = (lagging, unmet);
+                [Trigger::Look(app)].into()
+            }
             Input::Answered { app, answer } => [Trigger::Answer(app, answer)].into(),
             Input::Tick => self.machine.due(now).collect(),
             Input::Interrupted(signal) => [Trigger::Interrupt(signal)].into(),

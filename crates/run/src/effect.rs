@@ -110,6 +110,12 @@ pub enum Input {
         version: u64,
         seen: Option<Arc<Observation>>,
     },
+    /// What a closer look at one of them has found. It belongs to the newest look.
+    Found {
+        app: AppIx,
+        lagging: Vec<Arc<str>>,
+        unmet: Vec<Arc<str>>,
+    },
     Answered {
         app: AppIx,
         answer: Answer,

@@ -368,7 +368,12 @@ impl Evidence {
         };
         Evidence {
             health: Some(seen.health),
-            message: seen.health_message.clone().or_else(operation_message).or_else(condition),
+            message: seen
+                .health_message
+                .clone()
+                .or_else(operation_message)
+                .or_else(condition)
+                .or_else(|| seen.unmet.first().cloned()),
             drifted: seen.drifted.iter().map(drifted).collect(),
             ..Evidence::default()
         }

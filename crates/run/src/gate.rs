@@ -140,6 +140,14 @@ pub(crate) fn missing(seen: &Observation, tolerated: &[String]) -> Option<Missin
     seen.unmet.first().map(|unmet| Missing::Criterion { unmet: unmet.clone() })
 }
 
+/// Whether questions 4 and 5 are answered with yes, so that it is time for those which take a
+/// closer look.
+#[must_use]
+pub fn is_ripe(seen: &Observation, tolerated: &[String]) -> bool {
+    let done = seen.compared_to_spec && seen.is_synced(tolerated);
+    done && seen.health == Health::Healthy && seen.operation.is_none()
+}
+
 pub(crate) fn comparison_trouble(seen: &Observation) -> Option<Suspicion> {
     let kinds = [ConditionKind::Comparison, ConditionKind::Unknown];
     let condition = seen.condition(&kinds)?;

@@ -118,6 +118,16 @@ pub enum ConditionKind {
 }
 
 impl Observation {
+    /// Argo CD's verdict and the extra criteria in one word. What does not hold of them may be on
+    /// its way.
+    #[must_use]
+    pub fn health_in_full(&self) -> Health {
+        match self.health {
+            Health::Healthy if !self.unmet.is_empty() => Health::Progressing,
+            health => health,
+        }
+    }
+
     /// The condition of one of the kinds, if there is one.
     pub(crate) fn condition(&self, kinds: &[ConditionKind]) -> Option<&Condition> {
         self.conditions.iter().find(|condition| kinds.contains(&condition.kind))

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use tiphys_model::platform::{AppType, ArgoCdAccess, Hold};
-use tiphys_model::{AppName, GroupName, PlatformName, StackName};
+use tiphys_model::{AppName, Expression, GroupName, PlatformName, StackName};
 
 use crate::decode::{List, expected};
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
@@ -228,13 +228,18 @@ pub(crate) struct Factor(pub(crate) u32);
 #[derive(Debug)]
 pub(crate) struct Drift(pub(crate) String);
 
-/// Exactly one of `resource`, `tcp` and `http`.
+/// Exactly one of `resource`, `tcp`, `http`, `postgres` and `redis`.
 #[derive(Debug, JsonSchema)]
 #[schemars(rename = "Criterion", rename_all = "camelCase")]
 pub(crate) enum CriterionDocument {
     Resource(ResourceDocument),
+    /// A service accepts connections.
     Tcp(TcpDocument),
     Http(HttpDocument),
+    /// A service is a PostgreSQL that lets clients log in.
+    Postgres(PostgresDocument),
+    /// A service is a Redis that answers.
+    Redis(RedisDocument),
 }
 
 #[derive(Debug, JsonSchema)]
@@ -251,7 +256,7 @@ pub(crate) struct ResourceDocument {
     pub(crate) namespace: Option<String>,
     /// CEL over `obj`; a missing field means: not yet.
     #[schemars(schema_with = "schema::text")]
-    pub(crate) expression: String,
+    pub(crate) expression: Expression,
 }
 
 #[derive(Debug, JsonSchema)]
@@ -281,6 +286,35 @@ pub(crate) struct HttpDocument {
     /// The status code that counts as healthy; 200 unless given.
     #[schemars(schema_with = "schema::status_code")]
     pub(crate) expect: Option<StatusCode>,
+    /// The service speaks TLS; its certificate is not verified.
+    #[schemars(with = "bool")]
+    pub(crate) tls: Option<bool>,
+}
+
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "PostgresCriterion", deny_unknown_fields)]
+#[schemars(extend("required" = ["service"]))]
+pub(crate) struct PostgresDocument {
+    #[schemars(schema_with = "schema::text")]
+    pub(crate) service: String,
+    #[schemars(schema_with = "schema::text")]
+    pub(crate) namespace: Option<String>,
+    /// 5432 unless given.
+    #[schemars(schema_with = "schema::port")]
+    pub(crate) port: Option<u16>,
+}
+
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "RedisCriterion", deny_unknown_fields)]
+#[schemars(extend("required" = ["service"]))]
+pub(crate) struct RedisDocument {
+    #[schemars(schema_with = "schema::text")]
+    pub(crate) service: String,
+    #[schemars(schema_with = "schema::text")]
+    pub(crate) namespace: Option<String>,
+    /// 6379 unless given.
+    #[schemars(schema_with = "schema::port")]
+    pub(crate) port: Option<u16>,
 }
 
 /// A status code of HTTP.

@@ -1,20 +1,17 @@
 //! From documents to a platform: merging files, resolving names, refusing cycles.
 
+mod criteria;
 mod edges;
 mod head;
 
 use std::time::Duration;
 
 use tiphys_model::graph::Graph;
-use tiphys_model::platform::{
-    Backoff, Criterion, HttpCriterion, ResourceCriterion, Retry, TcpCriterion, Timeouts,
-};
+use tiphys_model::platform::{Backoff, Retry, Timeouts};
 use tiphys_model::{App, AppIx, Platform, StackName};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
-use crate::document::{
-    AppDocument, BackoffDocument, CriterionDocument, PlatformFile, RetryDocument, StackDocument,
-};
+use crate::document::{AppDocument, BackoffDocument, PlatformFile, RetryDocument, StackDocument};
 use crate::source::{Span, Spanned};
 
 pub(crate) use head::{Groups, Head, resolve as head};
@@ -127,7 +124,7 @@ pub(crate) fn resolve_apps(
             timeouts: Timeouts { sync: limit(sync, problems), health: limit(health, problems) },
             retry: retry(app.retry, problems),
             tolerate_drift: sorted(app.tolerate_drift.items.into_iter().map(|drift| drift.0)),
-            health: app.health.items.into_iter().map(criterion).collect(),
+            health: app.health.items.into_iter().map(criteria::resolve).collect(),
         }
     });
     Some((resolved.collect(), graph))
@@ -191,28 +188,4 @@ fn backoff(given: BackoffDocument, problems: &mut Diagnostics) -> Backoff {
         }
     }
     Backoff { duration, factor: given.factor.map_or(default.factor, |given| given.0), max }
-}
-
-fn criterion(given: CriterionDocument) -> Criterion {
-    match given {
-        CriterionDocument::Resource(r) => Criterion::Resource(ResourceCriterion {
-            api_version: r.api_version,
-            expression: r.expression,
-            kind: r.kind,
-            name: r.name,
-            namespace: r.namespace,
-        }),
-        CriterionDocument::Tcp(t) => Criterion::Tcp(TcpCriterion {
-            namespace: t.namespace,
-            port: t.port,
-            service: t.service,
-        }),
-        CriterionDocument::Http(h) => Criterion::Http(HttpCriterion {
-            expect: h.expect.map_or(200, |code| code.0),
-            namespace: h.namespace,
-            path: h.path,
-            port: h.port,
-            service: h.service,
-        }),
-    }
 }

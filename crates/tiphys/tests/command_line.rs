@@ -110,7 +110,8 @@ const APPLICATION: &str =
 #[test]
 fn what_looks_like_a_command_to_a_terminal_stays_in_data() {
     let elsewhere = tempfile::tempdir().unwrap();
-    let criterion = r#"{resource: {apiVersion: v1, kind: K, name: n, expression: "\x7f\x9b1m"}}"#;
+    let criterion =
+        r#"{resource: {apiVersion: v1, kind: K, name: n, expression: "'\x7f\x9b1m' == ''"}}"#;
     let health = format!("name: a, health: [{criterion}]");
     fs::write(elsewhere.path().join("platform.yaml"), MINIMAL.replace("name: a", &health)).unwrap();
     // The other formats escape such characters themselves.

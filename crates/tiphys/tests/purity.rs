@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 const PURE: [&str; 5] = ["model", "spec", "plan", "run", "sim"];
 
 /// What pure crates may depend on, and why each is harmless.
-const DEPENDENCIES: [(&str, &str); 12] = [
+const DEPENDENCIES: [(&str, &str); 13] = [
+    ("cel", "expressions over values that it is given; without `chrono` it has no clock"),
     ("granit-parser", "YAML grammar over a string that it is given"),
     ("jiff", "calendar arithmetic; without its `std` feature it has no clock"),
     ("schemars", "schema values from types; only `spec` uses it"),

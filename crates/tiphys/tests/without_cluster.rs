@@ -28,7 +28,7 @@ clusters: [{ name: here, cluster: { server: 'https://127.0.0.1:1' } }]
 users: [{ name: me, user: { token: t } }]
 ";
 
-const CASES: [(&str, &str, i32); 33] = [
+const CASES: [(&str, &str, i32); 32] = [
     ("configure-no-platform", "configure -f nowhere.yaml --kubeconfig kubeconfig", 3),
     ("configure-no-source", "configure -f without-source.yaml --kubeconfig kubeconfig", 3),
     ("configure-one-project", "configure -f one-project.yaml --kubeconfig kubeconfig", 3),
@@ -44,7 +44,6 @@ const CASES: [(&str, &str, i32); 33] = [
     ("deploy-another-plan", "deploy --kubeconfig kubeconfig --plan 0123456789ab", 3),
     ("deploy-unknown-scope", "deploy --kubeconfig kubeconfig --scope app:b", 5),
     ("deploy-bad-timeout", "deploy --kubeconfig kubeconfig --timeout soon", 2),
-    ("deploy-criteria", "deploy -f criteria.yaml --kubeconfig kubeconfig", 3),
     ("deploy-dry-run-unreachable", "deploy --dry-run --kubeconfig kubeconfig", 6),
     ("validate-no-platform", "validate -f nowhere.yaml --kubeconfig kubeconfig", 3),
     ("validate-no-kubeconfig", "validate --kubeconfig nowhere", 3),
@@ -74,8 +73,6 @@ fn what_is_missing_is_said_before_anything_is_changed() {
     let one =
         PLATFORM.replace("  stacks", "  argocd: { project: apps, rootProject: apps }\n  stacks");
     write("one-project.yaml", &one);
-    let criterion = "{ name: a, health: [{ tcp: { service: a, port: 1 } }] }";
-    write("criteria.yaml", &PLATFORM.replace("{ name: a }", criterion));
     write("kubeconfig", KUBECONFIG);
     let mut transcripts = BTreeMap::new();
     let mut codes = Vec::new();

@@ -5,8 +5,11 @@
 
 mod audit;
 mod configure;
+mod criteria;
 mod deploy;
 mod failure;
+mod health;
+mod nested;
 mod obstacle;
 mod outage;
 mod refusal;
@@ -53,6 +56,11 @@ fn main() -> ExitCode {
         Case::new("deploy_ends_with_6_when_the_cluster_stays_away", outage::for_good)
             .disruptive()
             .soak(),
+        Case::new("criteria_of_every_kind_on_real_servers", criteria::of_every_kind),
+        Case::new("criteria_count_in_a_run", criteria::in_a_run),
+        Case::new("definitions_judge_as_argo_cd_does", health::as_argo_cd_judges),
+        Case::new("definitions_take_nothing_from_others", health::nothing_of_others_is_taken),
+        Case::new("nested_applications_are_never_stale", nested::never_stale),
         Case::new("validate_of_a_healthy_platform_and_a_bypass", status::of_a_healthy_platform),
         Case::new("validate_names_the_true_cause_first", status::of_broken_platforms),
         Case::new("why_knows_the_common_troubles", status::of_common_troubles),

@@ -102,6 +102,7 @@ pub(crate) async fn as_generators(world: Arc<World>) {
     let told = teardown(&world, &file, &[], 0).await;
     assert_eq!(told.events.last().expect("events")["counts"]["removed"], 3);
     before.writes(&site).check_reverse_order(&site);
+    let sets = site.objects("argoproj.io/v1alpha1", "ApplicationSet", Some("argocd"));
     assert!(sets.get_opt("sets-all").await.expect("an answer").is_none(), "it went first");
     site.close().await;
 }

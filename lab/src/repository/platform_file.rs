@@ -95,8 +95,9 @@ fn app_text(app: &AppSource) -> String {
 mod tests {
     use std::time::Duration;
 
-    use tiphys_model::Platform;
-    use tiphys_model::platform::{Backoff, Criterion, ResourceCriterion, Retry, Timeouts};
+    use tiphys_model::criterion::ResourceCriterion;
+    use tiphys_model::platform::{Backoff, Retry, Timeouts};
+    use tiphys_model::{Criterion, Expression, Platform};
     use tiphys_spec::{Source, Sources};
 
     use super::*;
@@ -122,7 +123,7 @@ mod tests {
         vault.tolerate_drift = vec!["Deployment/vault".to_owned()];
         vault.health = vec![Criterion::Resource(ResourceCriterion {
             api_version: "ceph.rook.io/v1".to_owned(),
-            expression: "obj.status.phase == \"Ready\"".to_owned(),
+            expression: Expression::parse("obj.status.phase == \"Ready\"").unwrap(),
             kind: "CephCluster".to_owned(),
             name: "ceph".to_owned(),
             namespace: None,

@@ -12,7 +12,6 @@ use hyper::body::Bytes;
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::ListParams;
 use kube::{Api, Client};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio_rustls::TlsConnector;
@@ -22,6 +21,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::error::{ClusterError, Kind, chain};
+use crate::forward::{forward, ready_pod};
 
 /// argocd-server's own port in its pods.
 const PORT: u16 = 8080;
@@ -91,16 +91,11 @@ impl Endpoint {
     async fn connect(self) -> Result<Stream, ClusterError> {
         let what = "Argo CD's API server cannot be reached";
         let unreachable = |why: String| ClusterError::new(Kind::Unreachable, what, why);
-        let pods = self.pods.list(&ListParams::default().labels(SELECTOR)).await;
-        let pods = pods.map_err(ClusterError::kube(what))?;
-        let ready = pods.items.into_iter().find(is_ready);
+        let ready = ready_pod(&self.pods, SELECTOR, what).await?;
         let name = ready.and_then(|pod| pod.metadata.name).ok_or_else(|| {
             unreachable(format!("no pod with label {SELECTOR} is ready in {}", self.namespace))
         })?;
-        let forward = self.pods.portforward(&name, &[PORT]).await;
-        let mut forward = forward.map_err(ClusterError::kube(what))?;
-        let stream =
-            forward.take_stream(PORT).ok_or_else(|| unreachable("no stream".to_owned()))?;
+        let stream = forward(&self.pods, &name, PORT, what).await?.stream;
         match &self.security {
             Security::Plain => Ok(Stream::Plain(stream)),
             Security::Tls(config) => {
@@ -115,12 +110,6 @@ impl Endpoint {
             }
         }
     }
-}
-
-fn is_ready(pod: &Pod) -> bool {
-    let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    let ready = conditions.into_iter().any(|c| c.type_ == "Ready" && c.status == "True");
-    ready && pod.metadata.deletion_timestamp.is_none()
 }
 
 impl tower_service::Service<Uri> for Endpoint {

@@ -146,6 +146,10 @@ impl Intent {
         }
         let said = fields.iter().map(|(field, manager)| {
             let wanted = match field_value(&self.desired.object, field) {
+                // What takes a page to say is found with `--dry-run`, or in the program's sources.
+                Some(Value::String(text)) if text.lines().count() > 1 => {
+                    ", and Tiphys needs another text".to_owned()
+                }
                 Some(value) if self.change.kind != "Secret" => {
                     format!(", and Tiphys needs {value}")
                 }

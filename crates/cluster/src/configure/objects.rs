@@ -5,6 +5,7 @@ use tiphys_model::Platform;
 use tiphys_model::platform::Source;
 
 use super::rights;
+use crate::definitions::{self, SETTINGS};
 use crate::error::{ClusterError, Kind};
 use crate::names::{self, FIELD_MANAGER, MANAGED_BY, PLATFORM_LABEL, Purpose};
 
@@ -38,7 +39,11 @@ pub(super) fn desired(platform: &Platform) -> Result<Vec<Desired>, ClusterError>
         own(project(platform, &argocd.project, &apps_project())),
         own(project(platform, &argocd.root_project, &root_project(platform, source))),
         own(root_application(platform, source)),
-        shared(config_map(platform, "argocd-cm", &accounts())),
+        shared(config_map(platform, SETTINGS, &accounts())),
+        Desired {
+            manager: definitions::MANAGER.to_owned(),
+            object: config_map(platform, SETTINGS, &definitions::keys()),
+        },
         shared(config_map(platform, "argocd-rbac-cm", &rights::policy(platform))),
     ];
     desired.extend(rights::in_kubernetes(platform).into_iter().map(own));
@@ -224,7 +229,11 @@ pub(super) mod tests {
         for desired in desired(&platform("prod")).unwrap() {
             let labels = &desired.object["metadata"]["labels"];
             if desired.object["kind"] == "ConfigMap" {
-                assert_eq!((labels, &*desired.manager), (&Value::Null, "tiphys-prod"));
+                assert_eq!(labels, &Value::Null);
+                // Platforms have keys of their own, and the definitions in common.
+                let common = desired.object["data"] == Value::from(definitions::keys());
+                let manager = if common { "tiphys-health" } else { "tiphys-prod" };
+                assert_eq!(desired.manager, manager);
             } else {
                 assert_eq!(labels[MANAGED_BY.0], MANAGED_BY.1);
                 assert_eq!(

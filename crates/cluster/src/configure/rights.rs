@@ -5,6 +5,7 @@ use tiphys_model::Platform;
 use tiphys_model::platform::ArgoCdAccess;
 
 use super::objects::metadata;
+use crate::definitions::SETTINGS;
 use crate::names::{self, Purpose};
 
 /// What an account may do with the Applications of the platform. A refresh is a `get`, and to
@@ -86,6 +87,8 @@ fn rules(platform: &Platform) -> Value {
         // The deployed graph.
         anywhere("", "configmaps", &["create"]),
         only("", "configmaps", &graph, &["get", "patch", "update"]),
+        // Whether Argo CD judges health as was planned.
+        only("", "configmaps", &[SETTINGS], &["get"]),
         anywhere("", "events", &["create", "patch"]),
         anywhere("events.k8s.io", "events", &["create", "patch"]),
         only("", "secrets", &[&Purpose::Deploy.secret(platform)], &["get"]),

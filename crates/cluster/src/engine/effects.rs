@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Api, Resource};
-use tiphys_model::{AppIx, AppName};
+use tiphys_model::{App, AppIx, AppName};
 use tiphys_run::{Answer, Effect, RequestNumber, SyncAnswer};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::Returned;
+use super::closer::{Errand, Eyes};
 use super::pace::Pace;
 use super::thaw::Thaw;
 use crate::act::Actor;
@@ -28,6 +29,7 @@ pub(super) struct Hands {
     pub(super) fence: Fence,
     pub(super) pace: Pace,
     pub(super) thaw: Thaw,
+    pub(super) eyes: Eyes,
     pub(super) known: Mutex<BTreeMap<AppIx, Known>>,
     pub(super) belongings: Option<Arc<Belongings>>,
 }
@@ -36,6 +38,8 @@ pub(super) struct Hands {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
     project: Arc<str>,
+    /// Where its resources are.
+    namespace: Arc<str>,
     prune: bool,
     reference: ObjectReference,
 }
@@ -44,7 +48,13 @@ impl Hands {
     pub(super) fn remember(&self, app: AppIx, application: &Application) {
         let prune = application.automated().is_some_and(|automated| automated.prune);
         let reference = application.object_ref(&());
-        let known = Known { project: application.spec.project.as_str().into(), prune, reference };
+        let namespace = application.spec.destination["namespace"].as_str().unwrap_or_default();
+        let known = Known {
+            project: application.spec.project.as_str().into(),
+            namespace: namespace.into(),
+            prune,
+            reference,
+        };
         if let Ok(mut all) = self.known.lock() {
             all.insert(app, known);
         }
@@ -63,6 +73,18 @@ impl Hands {
     /// The Application, for who wants to refer to it.
     pub(super) fn reference(&self, app: AppIx) -> ObjectReference {
         self.known(app).reference
+    }
+
+    /// Looks closer, and tells what it has found.
+    pub(super) async fn look_closer(
+        &self,
+        errand: Errand,
+        app: &App,
+        returned: &UnboundedSender<Returned>,
+    ) {
+        let known = self.known(errand.app);
+        let sight = self.eyes.look(errand, app, &known.namespace, &known.project).await;
+        returned.send(Returned::Closer(sight)).unwrap_or_default();
     }
 
     fn known(&self, app: AppIx) -> Known {

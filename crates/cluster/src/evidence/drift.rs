@@ -13,7 +13,9 @@ pub(super) struct ManagedList {
 #[derive(Debug, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Managed {
+    group: String,
     kind: String,
+    namespace: String,
     name: String,
     live_state: String,
     target_state: String,
@@ -54,10 +56,28 @@ pub(super) fn differences(resources: &[Managed], limit: usize) -> Vec<String> {
 
 /// A resource whose controller has not seen its newest generation.
 pub(super) fn lagging(resource: &Managed) -> Option<String> {
-    let live = state(&resource.live_state);
-    let generation = live.pointer("/metadata/generation")?.as_i64()?;
-    let observed = live.pointer("/status/observedGeneration")?.as_i64()?;
-    (observed < generation).then(|| format!("{}/{}", resource.kind, resource.name))
+    lags(&state(&resource.live_state)).then(|| format!("{}/{}", resource.kind, resource.name))
+}
+
+/// Whether the controller of an object has not seen its newest generation, as far as it says.
+pub(super) fn lags(live: &Value) -> bool {
+    let number = |pointer| live.pointer(pointer).and_then(Value::as_i64);
+    let (generation, observed) =
+        (number("/metadata/generation"), number("/status/observedGeneration"));
+    observed.is_some_and(|observed| generation.is_some_and(|generation| observed < generation))
+}
+
+impl Managed {
+    /// What Argo CD's API wants to know to read it from the cluster.
+    pub(super) fn query(&self) -> String {
+        let live = state(&self.live_state);
+        let version = live["apiVersion"].as_str().unwrap_or_default();
+        let version = version.rsplit('/').next().unwrap_or_default();
+        let Managed { group, kind, namespace, name, .. } = self;
+        format!(
+            "namespace={namespace}&resourceName={name}&version={version}&group={group}&kind={kind}"
+        )
+    }
 }
 
 /// A resource that is being deleted and waits for somebody.
@@ -130,7 +150,9 @@ mod tests {
     fn managed(live: &Value, target: &Value) -> Managed {
         let text = |value: &Value| value.to_string();
         Managed {
+            group: "apps".to_owned(),
             kind: "Deployment".to_owned(),
+            namespace: "web".to_owned(),
             name: "web".to_owned(),
             live_state: text(live),
             target_state: text(target),

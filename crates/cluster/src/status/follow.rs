@@ -1,7 +1,7 @@
 //! Following a platform: one watch on its Applications, and a look now and then at the rest.
 
 use std::collections::BTreeSet;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -11,13 +11,16 @@ use tiphys_run::Signal;
 use tiphys_run::status::Situation;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
-use super::{Around, Found, in_time};
+use super::{Around, Found, ask, in_time};
+use crate::criteria::Prober;
 use crate::error::{ClusterError, Kind};
 use crate::signals::Signals;
 use crate::watch::{self, News};
 
 /// How often Lease and hold are looked at.
 const LOOK: Duration = Duration::from_secs(2);
+/// How often criteria are asked.
+const ASK: Duration = Duration::from_secs(5);
 /// How long the cluster may be away before who watches is told.
 const AWAY: Duration = Duration::from_secs(60);
 /// How long changes are gathered before they are shown: who reads wants one picture of them.
@@ -26,18 +29,23 @@ const GATHER: Duration = Duration::from_millis(300);
 /// Shows each situation, from the first complete one on, until a signal comes.
 pub async fn follow(
     client: &Client,
+    prober: &Prober,
     platform: &Platform,
     plan: &Plan,
     show: &mut dyn FnMut(Situation) -> bool,
 ) -> Result<Option<Signal>, ClusterError> {
     let mut signals = Signals::listen()?;
     let mut found = Found::new(platform, plan);
+    let has_criteria = plan.apps.iter().any(|app| !app.app.health.is_empty());
     let mut names: BTreeSet<String> = found.positions.keys().cloned().collect();
     names.insert(found.root_name.clone());
     let news = watch::applications(client.clone(), &platform.argocd.namespace, names);
     let mut news = pin!(news);
     let mut looks = interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut asks = interval(ASK);
+    asks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut asking: Option<Pin<Box<dyn Future<Output = _>>>> = None;
     let mut around = None;
     let (mut installed, mut listed) = (true, false);
     let mut due: Option<Instant> = None;
@@ -49,8 +57,23 @@ pub async fn follow(
                 None => std::future::pending().await,
             }
         };
+        let answers = async {
+            match &mut asking {
+                Some(asking) => asking.await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             signal = signals.next() => return Ok(Some(signal)),
+            answers = answers => {
+                asking = None;
+                if found.answer(answers) {
+                    due.get_or_insert_with(|| Instant::now() + GATHER);
+                }
+            }
+            _ = asks.tick(), if listed && has_criteria => {
+                asking.get_or_insert_with(|| Box::pin(ask(prober, plan, found.questions())));
+            }
             _ = looks.tick(), if installed => {
                 let look = tokio::select! {
                     look = in_time(Around::read(client, platform)) => look,

@@ -9,13 +9,15 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::Index;
+use tiphys_model::criterion::{HttpCriterion, ResourceCriterion, ServiceCriterion};
 use tiphys_model::graph::Edge;
 use tiphys_model::platform::{
-    AppType, ArgoCd, ArgoCdAccess, Backoff, Criterion, Dependency, Environment, Group, Hold,
-    HttpCriterion, Policies, ResourceCriterion, Retry, Source, TcpCriterion, Timeouts,
+    AppType, ArgoCd, ArgoCdAccess, Backoff, Dependency, Environment, Group, Hold, Policies, Retry,
+    Source, Timeouts,
 };
 use tiphys_model::{
-    App, AppIx, AppName, Graph, GroupName, Platform, PlatformName, Scope, StackName,
+    App, AppIx, AppName, Criterion, Expression, Graph, GroupName, Platform, PlatformName, Scope,
+    StackName,
 };
 
 /// Enough for forks, joins and full groups; few enough that a failure can be drawn on paper.
@@ -138,8 +140,13 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof!["[a-z]{1,8}", "[ -~äß→]{1,12}", "(true|null|~|[0-9]{1,3}|1e3|a: b|- a|#a)"]
 }
 
+/// A condition that compares with any text.
+fn expression() -> impl Strategy<Value = Expression> {
+    text().prop_map(|text| Expression::parse(&format!("obj.a == {text:?}")).unwrap())
+}
+
 fn criterion() -> impl Strategy<Value = Criterion> {
-    let resource = (text(), text(), text(), text(), option::of(text())).prop_map(
+    let resource = (text(), expression(), text(), text(), option::of(text())).prop_map(
         |(api_version, expression, kind, name, namespace)| {
             Criterion::Resource(ResourceCriterion {
                 api_version,
@@ -150,15 +157,21 @@ fn criterion() -> impl Strategy<Value = Criterion> {
             })
         },
     );
-    let tcp = (option::of(text()), 1..=u16::MAX, text()).prop_map(|(namespace, port, service)| {
-        Criterion::Tcp(TcpCriterion { namespace, port, service })
-    });
-    let http = (100..600u16, option::of(text()), text(), 1..=u16::MAX, text()).prop_map(
-        |(expect, namespace, path, port, service)| {
-            Criterion::Http(HttpCriterion { expect, namespace, path, port, service })
-        },
-    );
-    prop_oneof![resource, tcp, http]
+    let service = || {
+        (option::of(text()), 1..=u16::MAX, text())
+            .prop_map(|(namespace, port, service)| ServiceCriterion { namespace, port, service })
+    };
+    let http = (100..600u16, option::of(text()), text(), 1..=u16::MAX, text(), any::<bool>())
+        .prop_map(|(expect, namespace, path, port, service, tls)| {
+            Criterion::Http(HttpCriterion { expect, namespace, path, port, service, tls })
+        });
+    prop_oneof![
+        resource,
+        http,
+        service().prop_map(Criterion::Tcp),
+        service().prop_map(Criterion::Postgres),
+        service().prop_map(Criterion::Redis),
+    ]
 }
 
 fn environment() -> impl Strategy<Value = Environment> {

@@ -77,11 +77,11 @@ impl Machine {
         let step = self.step(app);
         if self.role(app) == Role::Verify && step.refresh.fresh {
             return match seen {
-                Some(seen) if seen.health == Health::Healthy => {
+                Some(seen) if seen.health_in_full() == Health::Healthy => {
                     vec![Event::Done { app, how: How::AlreadyCurrent }]
                 }
                 Some(seen) => {
-                    let cause = Cause::UnhealthyOutside { health: seen.health };
+                    let cause = Cause::UnhealthyOutside { health: seen.health_in_full() };
                     vec![failed(app, FailState::Failed, cause, Some(seen))]
                 }
                 None => vec![failed(app, FailState::Failed, Cause::NoApplication, None)],
@@ -270,7 +270,7 @@ impl Machine {
         app: AppIx,
         ailing_since: Option<Time>,
     ) -> Vec<Event> {
-        let health = seen.map_or(Health::Missing, |seen| seen.health);
+        let health = seen.map_or(Health::Missing, Observation::health_in_full);
         match (health, ailing_since) {
             (Health::Healthy, Some(_)) if planted!(DoneTwice) => {
                 vec![Event::Done { app, how: How::Applied }]

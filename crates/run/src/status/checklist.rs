@@ -40,7 +40,7 @@ impl Answer {
 }
 
 /// Asks all seven, whatever the first answers are. `looked_closer` says whether the resources
-/// themselves were read, without which the last two questions have no answer.
+/// themselves were read, without which nobody knows about generations.
 #[must_use]
 pub fn checklist(app: &App, seen: &Observation, looked_closer: bool) -> [Check; 7] {
     let check = |question, answer, seen| Check { question, answer, seen };
@@ -142,8 +142,12 @@ fn comparison(app: &App, seen: &Observation) -> (Answer, String) {
 
 fn criteria(app: &App, seen: &Observation) -> (Answer, String) {
     match (app.health.len(), seen.unmet.first()) {
-        (_, Some(unmet)) => (Answer::No, unmet.to_string()),
+        (_, Some(unmet)) => match seen.unmet.len() {
+            1 => (Answer::No, unmet.to_string()),
+            more => (Answer::No, format!("{unmet}; and {} more", more - 1)),
+        },
         (0, None) => (Answer::Yes, "there are none".to_owned()),
-        (count, None) => (Answer::Unknown, format!("{count} are not looked at here")),
+        (1, None) => (Answer::Yes, "the one that there is".to_owned()),
+        (count, None) => (Answer::Yes, format!("all {count}")),
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn judge(app: &App, seen: Option<&Observation>, held: bool, role: Rol
     }
     // Of what cannot be compared, health says nothing.
     let incomparable = gate::comparison_trouble(seen);
-    if role == Role::Verify && seen.health == Health::Healthy && incomparable.is_none() {
+    if role == Role::Verify && seen.health_in_full() == Health::Healthy && incomparable.is_none() {
         // Outside the scope nothing else is asked for.
         return Judgement { state: State::Done, cause: None };
     }

@@ -11,6 +11,7 @@ mod attempts;
 mod beginnings;
 mod causes;
 mod convergence;
+mod criteria;
 mod dependencies;
 mod evidence;
 mod interrupts;

@@ -276,7 +276,18 @@ impl Run {
 
     /// Argo CD compares the app and assesses its health, after the operation.
     pub(crate) fn assess(&mut self, app: &str, health: Health) {
+        self.assess_but(app, health, |_| {});
+    }
+
+    /// Likewise, with a change.
+    pub(crate) fn assess_but(
+        &mut self,
+        app: &str,
+        health: Health,
+        change: impl FnOnce(&mut Observation),
+    ) {
         self.show(app, |seen| {
+            change(seen);
             let finished = seen.last.as_ref().and_then(|last| last.finished_at);
             seen.reconciled_at = finished.map(|Stamp(stamp)| Stamp(stamp + 1));
             seen.sync = SyncStatus::Synced;

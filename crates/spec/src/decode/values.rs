@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use tiphys_model::duration::{self, DurationError};
 use tiphys_model::platform::{AppType, ArgoCdAccess, Hold};
-use tiphys_model::{AppName, GroupName, NameError, PlatformName, StackName};
+use tiphys_model::{
+    AppName, Expression, ExpressionError, GroupName, NameError, PlatformName, StackName,
+};
 
 use super::{Decode, expected};
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
@@ -46,6 +48,37 @@ fn text<'t>(node: Node<'t>, problems: &mut Diagnostics) -> Option<&'t str> {
             );
             None
         }
+    }
+}
+
+impl Decode for Expression {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let text = text(node, problems)?;
+        let error = match Expression::parse(text) {
+            Ok(expression) => return Some(expression),
+            Err(error) => error,
+        };
+        let title = "this is no CEL expression over `obj`";
+        let label = match &error {
+            ExpressionError::Syntax { line: 1, column, .. } => {
+                format!("at its character {column}: {error}")
+            }
+            ExpressionError::Syntax { line, column, .. } => {
+                format!("at its line {line}, character {column}: {error}")
+            }
+            other => other.to_string(),
+        };
+        let hint = match error {
+            ExpressionError::Variable { .. } => "the object is called `obj`",
+            ExpressionError::Function { .. } => {
+                "CEL's own functions are there, but for those of dates and durations"
+            }
+            ExpressionError::Syntax { .. } | ExpressionError::Size => {
+                "for example `obj.status.phase == 'Ready'`"
+            }
+        };
+        problems.push(Diagnostic::new(title, node.span(), label).hint(hint));
+        None
     }
 }
 

@@ -3,10 +3,11 @@
 //! Every document that differs in one place from a rich valid one is read by the parser, and,
 //! through another YAML reader, held against the schema. The parser also refuses what a schema
 //! cannot see: unknown names, duplicates, cycles, an empty platform, timeouts of zero, durations
-//! beyond a week, a first wait beyond the longest, whole numbers written as floats. Changes that
-//! would do only that are not made: other apps depend on nothing that changes, no item of a list
-//! of names is repeated, where a name refers to something, it is only replaced by what is no
-//! name, and the longest wait is longer than any duration that comes to a place.
+//! beyond a week, a first wait beyond the longest, whole numbers written as floats, expressions
+//! that are none. Changes that would do only that are not made: other apps depend on nothing that
+//! changes, no item of a list of names is repeated, where a name refers to something, it is only
+//! replaced by what is no name, the longest wait is longer than any duration that comes to a
+//! place, and no text takes the place of an expression.
 
 use serde_json::Value;
 use tiphys_spec::platform_schema;
@@ -46,7 +47,10 @@ spec:
                 namespace: rook
                 expression: "obj.status.phase == 'Ready'"
             - tcp: { service: rook-ceph-mon-a, port: 6789, namespace: rook }
-            - http: { service: vault, port: 8200, path: /health, expect: 200, namespace: vault }
+            - http:
+                { service: vault, port: 8200, path: /, expect: 200, tls: true, namespace: vault }
+            - postgres: { service: db, port: 5432, namespace: db }
+            - redis: { service: cache, port: 6379, namespace: cache }
 "#;
 
 /// A file of a directory, next to [`HEAD`].
@@ -113,7 +117,10 @@ fn empties_the_platform(place: &str, value: &str) -> bool {
 fn values(place: &str) -> Vec<Yaml> {
     let fixed = NO_NAMES.iter().filter(|value| !empties_the_platform(place, value));
     let mut values: Vec<Yaml> = fixed.map(Yaml::plain).collect();
-    if !refers(place) {
+    if place.ends_with("/expression") {
+        let text = |value: &Yaml| matches!(independently(&value.text()), Some(Value::String(_)));
+        values.retain(|value| !text(value));
+    } else if !refers(place) {
         values.extend(NAMES.map(Yaml::plain));
         values.extend(LENGTHS.map(|length| Yaml::plain("x".repeat(length))));
     }

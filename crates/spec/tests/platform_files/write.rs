@@ -1,8 +1,9 @@
 //! A platform as the YAML that describes it, field by field.
 
+use tiphys_model::criterion::ServiceCriterion;
 use tiphys_model::duration;
-use tiphys_model::platform::{ArgoCdAccess, Criterion, Dependency, Hold, Policies, Retry};
-use tiphys_model::{App, Platform, StackName};
+use tiphys_model::platform::{ArgoCdAccess, Dependency, Hold, Policies, Retry};
+use tiphys_model::{App, Criterion, Platform, StackName};
 
 use crate::yaml::Yaml;
 
@@ -119,27 +120,30 @@ fn criterion(criterion: &Criterion) -> Yaml {
                 field("apiVersion", Yaml::quoted(&r.api_version)),
                 field("kind", Yaml::quoted(&r.kind)),
                 field("name", Yaml::quoted(&r.name)),
-                field("expression", Yaml::quoted(&r.expression)),
+                field("expression", Yaml::quoted(r.expression.as_str())),
             ];
             ("resource", fields, &r.namespace)
         }
-        Criterion::Tcp(t) => {
-            let port = Yaml::plain(t.port);
-            let fields = vec![field("service", Yaml::quoted(&t.service)), field("port", port)];
-            ("tcp", fields, &t.namespace)
-        }
+        Criterion::Tcp(t) => ("tcp", service(t), &t.namespace),
+        Criterion::Postgres(p) => ("postgres", service(p), &p.namespace),
+        Criterion::Redis(r) => ("redis", service(r), &r.namespace),
         Criterion::Http(h) => {
             let fields = vec![
                 field("service", Yaml::quoted(&h.service)),
                 field("port", Yaml::plain(h.port)),
                 field("path", Yaml::quoted(&h.path)),
                 field("expect", Yaml::plain(h.expect)),
+                field("tls", Yaml::plain(h.tls)),
             ];
             ("http", fields, &h.namespace)
         }
     };
     fields.extend(text("namespace", namespace.as_ref()));
     Yaml::map([(kind, Yaml::Map(fields))])
+}
+
+fn service(at: &ServiceCriterion) -> Vec<(String, Yaml)> {
+    vec![field("service", Yaml::quoted(&at.service)), field("port", Yaml::plain(at.port))]
 }
 
 fn field(key: &str, value: Yaml) -> (String, Yaml) {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 
-use tiphys_cluster::{Access, Check, ClusterError, Deploy, Kind};
-use tiphys_model::{Exit, Plan, Role};
+use tiphys_cluster::{Access, Check, Deploy};
+use tiphys_model::{Exit, Plan};
 use tiphys_plan::Reach;
 use tiphys_run::{Action, Verdict};
 
@@ -29,7 +29,6 @@ pub(crate) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
     let reach = if args.with_dependencies { Reach::WithDependencies } else { Reach::Exactly };
     let mut plan = plan_reaching(&platform, &args.platform.scope, reach)?;
     check_digest(&plan, args.plan.as_deref())?;
-    check_criteria(&plan)?;
     // After the digest: how long somebody waits today does not make another plan.
     plan.policies.timeout = args.timeout.unwrap_or(plan.policies.timeout);
     let plan = Arc::new(plan);
@@ -46,8 +45,8 @@ pub(crate) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
     let run = thread::spawn(move || {
         runtime::block_on(async {
             let client = access.client().await?;
-            let platform = deployed;
-            let deploy = Deploy { client, platform, plan, identity: identity(), check };
+            let (place, platform) = (access.place(), deployed);
+            let deploy = Deploy { client, place, platform, plan, identity: identity(), check };
             Box::pin(deploy.run(&|news| sender.send(news).unwrap_or_default())).await
         })
     });
@@ -69,15 +68,6 @@ fn check_digest(plan: &Plan, wanted: Option<&str>) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Plan { wanted: wanted.to_owned(), found: digest.to_owned() })
-}
-
-/// A criterion that nobody asks about would be a gate that lies.
-fn check_criteria(plan: &Plan) -> Result<(), Failure> {
-    let with = plan.apps.iter().find(|app| app.role == Role::Deploy && !app.app.health.is_empty());
-    let Some(app) = with else { return Ok(()) };
-    let what = format!("the app `{}` has health criteria of its own", app.app.name);
-    let why = "this version does not evaluate them, and a run must not pass over them";
-    Err(Failure::Cluster(ClusterError::new(Kind::Configuration, what, why)))
 }
 
 /// Compares the platform file with the commit that is deployed, unless that is not wanted.

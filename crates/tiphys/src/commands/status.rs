@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 
-use tiphys_cluster::status;
+use tiphys_cluster::{Prober, status};
 use tiphys_model::{AppName, Exit};
 use tiphys_report::{Size, StatusReport, status_line};
 use tiphys_run::Signal;
@@ -41,7 +41,8 @@ fn watch(looked: &Looked) -> Result<Exit, Failure> {
     let access = looked.args.cluster.access();
     let signal = runtime::block_on(async {
         let client = access.client().await?;
-        status::follow(&client, &looked.platform, &looked.plan, &mut show).await
+        let prober = Prober::new(client.clone(), access.place());
+        status::follow(&client, &prober, &looked.platform, &looked.plan, &mut show).await
     })?;
     match (failure, signal) {
         (Some(failure), _) => Err(failure),

@@ -1,7 +1,7 @@
 //! `tiphys validate`: whether the platform is as it should be. It changes nothing.
 
 use serde::Serialize;
-use tiphys_cluster::status;
+use tiphys_cluster::{Prober, status};
 use tiphys_model::{Exit, Plan, Platform};
 use tiphys_report::ValidateReport;
 use tiphys_run::status::Status;
@@ -19,10 +19,6 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, Failure> {
     match args.look.output {
         DocumentFormat::Json => json(&status)?,
         DocumentFormat::Text => output::text(|out| write!(out, "{}", ValidateReport(&status)))?,
-    }
-    let with_criteria = looked.scoped.apps.iter().filter(|app| !app.app.health.is_empty()).count();
-    if with_criteria > 0 {
-        output::note(&format!("the health criteria of {with_criteria} apps are not looked at yet"));
     }
     Ok(match (status.is_deployed(), status.is_well()) {
         (false, _) => {
@@ -56,7 +52,8 @@ impl<'a> Looked<'a> {
         let access = self.args.cluster.access();
         let situation = runtime::block_on(async {
             let client = access.client().await?;
-            status::read(&client, &self.platform, &self.plan).await
+            let prober = Prober::new(client.clone(), access.place());
+            status::read(&client, &prober, &self.platform, &self.plan).await
         })?;
         Ok(Status::new(&self.plan, &self.scoped, &situation))
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use tiphys_cluster::evidence::{Found, Witness};
-use tiphys_cluster::{ClusterError, status};
+use tiphys_cluster::{ClusterError, Prober, status};
 use tiphys_model::{App, AppName, Exit};
 use tiphys_report::WhyReport;
 use tiphys_run::status::{AppStatus, Check, PlatformPhase, Situation, State, Status, checklist};
@@ -36,7 +36,8 @@ pub(crate) fn run(args: &WhyArgs) -> Result<Exit, Failure> {
     let access = args.look.cluster.access();
     let (situation, found, closer) = runtime::block_on(async {
         let client = access.client().await?;
-        let situation = status::read(&client, &looked.platform, &looked.plan).await?;
+        let prober = Prober::new(client.clone(), access.place());
+        let situation = status::read(&client, &prober, &looked.platform, &looked.plan).await?;
         let witness = Witness::of(&client, &looked.platform).await;
         let status = Status::new(&looked.plan, &looked.plan, &situation);
         let root = status.app(&app.name).and_then(|app| app.because.last()).unwrap_or(&app.name);

@@ -24,13 +24,12 @@ local function empty(value)
 end
 
 local function same(a, b)
-  if empty(a) and empty(b) then return true end
-  if type(a) ~= "table" or type(b) ~= "table" then return a == b end
+  if type(a) ~= "table" or type(b) ~= "table" then return a == b or empty(a) and empty(b) end
   for key, value in pairs(a) do
     if not same(value, b[key]) then return false end
   end
   for key, value in pairs(b) do
-    if not same(a[key], value) then return false end
+    if a[key] == nil and not empty(value) then return false end
   end
   return true
 end

@@ -28,7 +28,7 @@ if promoting and promoting.status == "True" then
 end
 
 local last = status.lastPromotion and status.lastPromotion.status or {}
-if last.phase == "Failed" or last.phase == "Errored" then
+if last.phase == "Failed" or last.phase == "Errored" or last.phase == "Aborted" then
   return { status = "Degraded", message = "the last promotion " .. last.phase .. ": " .. (last.message or "no reason given") }
 end
 
@@ -38,7 +38,7 @@ if health.status == "Unhealthy" then
 end
 
 local verified = conditions["Verified"]
-if verified and verified.status == "False" and verified.reason ~= "NoFreight" then
+if verified and verified.status == "False" then
   return { status = "Degraded", message = "not verified: " .. says(verified) }
 end
 

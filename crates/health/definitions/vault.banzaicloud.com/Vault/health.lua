@@ -7,16 +7,23 @@ local status = obj.status or {}
 local nodes = status.nodes or {}
 local wanted = obj.spec and obj.spec.size or 1
 
+-- A node that does not answer may still be starting: the operator reports it as an error. What it
+-- says in a message, such as a missing storage, nobody but a person can change.
+local unanswered = nil
 for _, condition in ipairs(status.conditions or {}) do
   if condition.type == "Healthy" and condition.status == "False" then
-    local why = condition.error or condition.message or ""
-    if why == "" then why = "the operator calls it unhealthy" end
-    return { status = "Degraded", message = why }
+    if (condition.message or "") ~= "" then
+      return { status = "Degraded", message = condition.message }
+    end
+    if (condition.error or "") ~= "" then unanswered = condition.error end
   end
 end
 
 if #nodes == 0 then
   return { status = "Progressing", message = "no node runs yet" }
+end
+if unanswered then
+  return { status = "Progressing", message = "a node does not answer: " .. unanswered }
 end
 if (status.leader or "") == "" then
   return { status = "Progressing", message = "no node is active: not initialised, or sealed" }
