@@ -386,9 +386,7 @@ impl Local<'_> {
         }
         Ok(())
     }
-}
 
-impl Local<'_> {
     fn thaw_what_is_frozen(&self, event: &Event, app: AppIx) {
         if let Event::HeldUp { why: HeldUp::Operation { by }, .. } = event
             && **by == *AUTOMATED

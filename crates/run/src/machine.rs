@@ -58,7 +58,7 @@ const REFRESH_INTERVAL: Duration = Duration::from_secs(5);
 /// How long trouble must last unbroken to be a failure.
 const TROUBLE: Duration = Duration::from_secs(60);
 /// How long an app must stay OutOfSync after its sync.
-const DRIFT: Duration = Duration::from_secs(10);
+const DRIFT: Duration = Duration::from_secs(30);
 /// Refreshes that must have found the same trouble when it is about comparing.
 const TROUBLE_REFRESHES: u32 = 2;
 /// How long an answer may take before the question is asked again, and how long an app that is

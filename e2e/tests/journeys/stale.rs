@@ -14,6 +14,8 @@ use crate::deploy::{configure, deploy};
 
 /// How many times: a soak sets `TIPHYS_E2E_STALE=50`.
 const TIMES: usize = 2;
+/// For what should go well, however busy the cluster is.
+const PATIENCE: Duration = Duration::from_secs(600);
 /// As many at once.
 const TOGETHER: usize = 10;
 
@@ -57,7 +59,7 @@ fn first(number: usize) -> String {
 }
 
 fn well() -> (Behaviour, Duration) {
-    (Behaviour::Healthy { after: Duration::ZERO }, Duration::from_secs(120))
+    (Behaviour::Healthy { after: Duration::ZERO }, PATIENCE)
 }
 
 /// In two ways, and not for longer than it takes to be sure.
@@ -74,8 +76,7 @@ fn pairs(count: usize, generation: u32, first_app: &(Behaviour, Duration)) -> Ve
     let (behaviour, health) = first_app;
     let pair = |number: usize| {
         let mut one = AppSource::new(&first(number), behaviour.clone());
-        let sync = Duration::from_secs(120);
-        one.timeouts = Some(Timeouts { sync, health: *health });
+        one.timeouts = Some(Timeouts { sync: PATIENCE, health: *health });
         one.retry = Some(Retry { limit: 0, ..Retry::default() });
         let other = AppSource::new(&format!("stale-then-{number}"), Behaviour::ConfigOnly);
         let mut pair = [one, other.depends_on(&[&first(number)])];

@@ -262,12 +262,12 @@ fn out_of_sync_is_a_failure_when_two_more_refreshes_find_it_so() {
     assert_eq!(run.steps(), ["30s a suspected: still OutOfSync after the sync: Deployment/web"]);
     run.wait(5);
     run.refreshed("a");
-    run.wait(5);
+    run.wait(25);
     assert_eq!(run.steps(), Vec::<String>::new());
     run.refreshed("a");
     assert_eq!(
         run.steps(),
-        ["40s a failed: still OutOfSync after the sync: Deployment/web", "40s finished: failed"]
+        ["60s a failed: still OutOfSync after the sync: Deployment/web", "60s finished: failed"]
     );
 }
 
