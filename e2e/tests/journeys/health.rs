@@ -70,7 +70,9 @@ fn seen_generations(value: &mut Value, generation: i64) {
             }
         }
         Value::Array(items) => {
-            items.iter_mut().for_each(|item| seen_generations(item, generation));
+            for item in items {
+                seen_generations(item, generation);
+            }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
