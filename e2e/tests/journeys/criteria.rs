@@ -268,8 +268,8 @@ async fn from_inside(site: &Site, file: &PlatformFile, namespace: &str) -> Strin
     let text = std::fs::read_to_string(file.path()).expect("the platform file");
     let binary = tiphys::binary();
     let folder = binary.parent().expect("it lies in a folder");
-    let script = "printf %s \"$PLATFORM\" > /tmp/platform.yaml\n\
-                  /program/tiphys validate -f /tmp/platform.yaml 2>&1; echo exit $?";
+    let script = "printf %s \"$PLATFORM\" > /dev/shm/platform.yaml\n\
+                  /program/tiphys validate -f /dev/shm/platform.yaml 2>&1; echo exit $?";
     let pods: Api<Pod> = Api::namespaced(site.world.client.clone(), namespace);
     pods.delete("inside", &DeleteParams::default().grace_period(0)).await.ok();
     while pods.get_opt("inside").await.expect("an answer").is_some() {
