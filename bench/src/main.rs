@@ -11,6 +11,7 @@ mod health;
 mod instructions;
 mod plan;
 mod sim;
+mod upstream;
 
 use std::error::Error;
 use std::path::Path;
@@ -22,6 +23,7 @@ usage: tiphys-bench plan-curve              time and memory of reading and plann
        tiphys-bench sim-curve               time of simulated deployments, by size
        tiphys-bench sim-instructions        instructions of a transition; 1 if they grow
        tiphys-bench health                  health scripts evaluated per second
+       tiphys-bench health-ratio            likewise, beside Argo CD's own evaluator; needs Go
        tiphys-bench cli TIPHYS [PLATFORM]   start-up, plan and size of a tiphys binary
        tiphys-bench generate APPS           prints a generated platform
        tiphys-bench plan-once FILE          reads and plans FILE once, prints its peak memory
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         ["sim-once", apps, limit] => sim::once(apps, limit, true).map(|()| ExitCode::SUCCESS),
         ["sim-setup", apps, limit] => sim::once(apps, limit, false).map(|()| ExitCode::SUCCESS),
         ["health"] => health::run().map(|()| ExitCode::SUCCESS),
+        ["health-ratio"] => upstream::run(),
         ["cli", tiphys] => cli::run(Path::new(tiphys), Path::new(cli::REFERENCE)),
         ["cli", tiphys, platform] => cli::run(Path::new(tiphys), Path::new(platform)),
         ["generate", apps] => generate(apps),

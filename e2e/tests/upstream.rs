@@ -1,8 +1,7 @@
 //! Argo CD's own cases for its own health scripts, from the module that the lab is built from:
 //! `cargo test -p tiphys-e2e --test upstream`. It needs Go, and no cluster.
 
-#![expect(clippy::print_stdout, reason = "a figure for whoever keeps them")]
-
+use tiphys_e2e::figure;
 use tiphys_health::{Evaluator, Limits, Tree};
 
 /// Script and object on which we and Argo CD disagree, and why. One that is listed here and agrees
@@ -30,5 +29,5 @@ fn every_case_of_argo_cd_agrees() {
         assert!(report.differences.iter().any(differs), "{script} {input} agrees: {why}");
     }
     assert!(report.scripts > 200 && report.cases > 1000, "{} cases", report.cases);
-    println!("figure: {} cases of {} scripts agree", report.cases, report.scripts);
+    figure(&format!("{} cases of {} scripts agree", report.cases, report.scripts));
 }

@@ -50,26 +50,21 @@ impl Prober {
     }
 
     async fn ask_one(&self, criterion: &Criterion, namespace: &str) -> Result<(), String> {
-        let route = |service: &ServiceCriterion| Route {
+        let route = |service: &str, port: u16| Route {
             client: &self.client,
             place: self.place,
             namespace: namespace.to_owned(),
-            service: service.service.clone(),
-            port: service.port,
+            service: service.to_owned(),
+            port,
         };
+        let to = |at: &ServiceCriterion| route(&at.service, at.port);
         match criterion {
             Criterion::Resource(wanted) => resource::ask(&self.client, wanted, namespace).await,
-            Criterion::Tcp(service) => tcp::ask(route(service).open().await?).await,
-            Criterion::Postgres(service) => postgres::ask(route(service).open().await?).await,
-            Criterion::Redis(service) => redis::ask(route(service).open().await?).await,
+            Criterion::Tcp(at) => tcp::ask(to(at).open().await?).await,
+            Criterion::Postgres(at) => postgres::ask(to(at).open().await?).await,
+            Criterion::Redis(at) => redis::ask(to(at).open().await?).await,
             Criterion::Http(wanted) => {
-                let route = Route {
-                    client: &self.client,
-                    place: self.place,
-                    namespace: namespace.to_owned(),
-                    service: wanted.service.clone(),
-                    port: wanted.port,
-                };
+                let route = route(&wanted.service, wanted.port);
                 http::ask(route.open().await?, wanted, &route.host()).await
             }
         }

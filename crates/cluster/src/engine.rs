@@ -106,7 +106,7 @@ impl Engine {
         let (returned, inbox) = unbounded_channel();
         let announcer = Announcer::start(self.client.clone(), self.run);
         let eyes = Eyes::new(self.prober, self.argocd.witness(&self.client));
-        let closer = Closer::new(self.plan.clone(), self.action, &eyes);
+        let closer = Closer::new(self.plan.clone(), self.action, eyes.sees());
         let hands = Hands {
             eyes,
             applications: Api::namespaced(self.client, &self.namespace),

@@ -5,8 +5,11 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use kube::api::{DeleteParams, LogParams, Patch, PatchParams};
 use serde_json::{Value, json};
-use tiphys_cluster::{Place, Prober};
+use tiphys_cluster::{Application, Place, Prober};
 use tiphys_e2e::servers::{self, Server};
 use tiphys_e2e::{PlatformFile, Site, World, tiphys};
 use tiphys_lab::repository::{AppSource, Behaviour};
@@ -37,7 +40,7 @@ impl Asked {
         })
     }
 
-    /// A server takes its time to start.
+    /// A server takes its time to start, and a busy machine to answer.
     async fn until(&self, criterion: &Criterion, wanted: &str) {
         let began = Instant::now();
         loop {
@@ -45,7 +48,7 @@ impl Asked {
             if found == wanted {
                 return;
             }
-            assert!(began.elapsed() < Duration::from_secs(30), "{criterion}: {found}");
+            assert!(began.elapsed() < Duration::from_secs(60), "{criterion}: {found}");
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }
@@ -78,16 +81,16 @@ pub(crate) async fn of_every_kind(world: Arc<World>) {
         (Criterion::Tcp(at(web)), Criterion::Postgres(at(database)), Criterion::Redis(at(cache)));
     let (plain, encrypted) = (http(web, "/", false), http(tls, "/", true));
     for criterion in [&tcp, &postgres, &redis, &plain, &encrypted] {
-        assert_eq!(asked.found(criterion).await, "connection refused", "{criterion}");
+        asked.until(criterion, "connection refused").await;
     }
 
     let nginx = Server::nginx(web, tls);
     asked.until(&plain, "").await;
     for criterion in [&tcp, &encrypted] {
-        assert_eq!(asked.found(criterion).await, "", "{criterion}");
+        asked.until(criterion, "").await;
     }
-    assert_eq!(asked.found(&http(web, "/down", false)).await, "it answers 503, not 200");
-    assert_eq!(asked.found(&http(tls, "/down", true)).await, "it answers 503, not 200");
+    asked.until(&http(web, "/down", false), "it answers 503, not 200").await;
+    asked.until(&http(tls, "/down", true), "it answers 503, not 200").await;
     let other = asked.found(&Criterion::Redis(at(web))).await;
     assert!(other.starts_with("it answers \"HTTP/1.1 400"), "{other}");
     let other = asked.found(&Criterion::Postgres(at(web))).await;
@@ -104,7 +107,7 @@ pub(crate) async fn of_every_kind(world: Arc<World>) {
     let standby = Server::postgres(database, true);
     asked.until(&postgres, "the database system is not accepting connections (57P03)").await;
     drop(standby);
-    assert_eq!(asked.found(&postgres).await, "connection refused");
+    asked.until(&postgres, "connection refused").await;
     let server = Server::postgres(database, false);
     asked.until(&postgres, "").await;
     server.freeze();
@@ -183,9 +186,14 @@ pub(crate) async fn in_a_run(world: Arc<World>) {
 
     let mut command = tiphys::command(&arguments(&file), &world.kubeconfig);
     let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    let run = tokio::task::spawn_blocking(move || run.wait_with_output().expect("it ends"));
+    let mut run = tokio::task::spawn_blocking(move || run.wait_with_output().expect("it ends"));
     for name in ["crit-run-db", "crit-run-slow"] {
-        site.until_healthy(name).await;
+        tokio::select! {
+            _ = site.until_within(HURRY, name, "Synced and Healthy", is_well) => {}
+            ended = &mut run => {
+                unreachable!("it did not wait: {:?}", tiphys::said(&ended.expect("an end")))
+            }
+        }
     }
     // Long enough for a run that would not wait.
     tokio::time::sleep(Duration::from_secs(6)).await;
@@ -197,11 +205,12 @@ pub(crate) async fn in_a_run(world: Arc<World>) {
     let why = said(&world, &["why", "crit-run-slow", "-f", file.path()]).await;
     assert!(why.contains("not of Slow/slow"), "{why}");
 
-    let server = Server::redis(port, &[]);
+    // From inside the cluster it is reached by the address of the machine.
+    let server = Server::redis(port, &["--bind", "0.0.0.0", "--protected-mode", "no"]);
     let slow = site.objects("lab.tiphys.dev/v1", "Slow", Some("crit-run-slow"));
     // Without a subresource for its status, writing one makes another generation.
-    let caught_up = kube::api::Patch::Merge(json!({ "status": { "observedGeneration": 2 } }));
-    slow.patch("slow", &kube::api::PatchParams::default(), &caught_up).await.expect("a patch");
+    let caught_up = Patch::Merge(json!({ "status": { "observedGeneration": 2 } }));
+    slow.patch("slow", &PatchParams::default(), &caught_up).await.expect("a patch");
     let output = run.await.expect("nobody cancels it");
     let (code, stdout, stderr) = tiphys::said(&output);
     assert_eq!(code, Some(0), "{stderr}\n{stdout}");
@@ -211,17 +220,84 @@ pub(crate) async fn in_a_run(world: Arc<World>) {
     assert_eq!(events.last().expect("events")["counts"]["alreadyCurrent"], 3, "{events:#?}");
     assert!(before.writes(&site).operations().is_empty(), "nothing is synced again");
     expect(&world, &file, 0, "").await;
+    let said = from_inside(&site, &file, elsewhere).await;
+    assert!(said.contains("exit 0"), "{said}");
     drop(server);
+    let said = from_inside(&site, &file, elsewhere).await;
+    assert!(said.contains("exit 1") && said.contains(&found), "{said}");
     expect(&world, &file, 1, &found).await;
+    let bindings = site.objects("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", None);
+    bindings.delete(elsewhere, &DeleteParams::default()).await.expect("it was made here");
     site.close().await;
+}
+
+/// On a machine that has much else to do.
+const HURRY: Duration = Duration::from_secs(240);
+
+fn is_well(application: &Application) -> bool {
+    let status = &application.status;
+    status.sync.status == "Synced" && status.health.status == "Healthy"
 }
 
 fn app(name: &str, behaviour: Behaviour) -> AppSource {
     let mut app = AppSource::new(name, behaviour);
-    let limit = Duration::from_secs(120);
+    let limit = HURRY;
     app.timeouts = Some(Timeouts { sync: limit, health: limit });
     app.retry = Some(Retry { limit: 0, ..Retry::default() });
     app
+}
+
+/// What `validate` says in a pod, with no kubeconfig: the program comes from this machine, and a
+/// small Debian from Argo CD's image.
+async fn from_inside(site: &Site, file: &PlatformFile, namespace: &str) -> String {
+    let argocd = site.objects("apps/v1", "Deployment", Some("argocd"));
+    let server = argocd.get("argocd-server").await.expect("Argo CD is there");
+    let image = server.data["spec"]["template"]["spec"]["containers"][0]["image"].clone();
+    let account = json!({ "name": "inside", "namespace": namespace });
+    site.apply(json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": account })).await;
+    site.apply(json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": { "name": namespace },
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin",
+        },
+        "subjects": [{ "kind": "ServiceAccount", "name": "inside", "namespace": namespace }],
+    }))
+    .await;
+    let text = std::fs::read_to_string(file.path()).expect("the platform file");
+    let binary = tiphys::binary();
+    let folder = binary.parent().expect("it lies in a folder");
+    let script = "printf %s \"$PLATFORM\" > /dev/shm/platform.yaml\n\
+                  /program/tiphys validate -f /dev/shm/platform.yaml 2>&1; echo exit $?";
+    let pods: Api<Pod> = Api::namespaced(site.world.client.clone(), namespace);
+    pods.delete("inside", &DeleteParams::default().grace_period(0)).await.ok();
+    while pods.get_opt("inside").await.expect("an answer").is_some() {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    let container = json!({
+        "name": "tiphys", "image": image, "command": ["sh", "-c", script],
+        "env": [{ "name": "PLATFORM", "value": text }],
+        "volumeMounts": [{ "name": "program", "mountPath": "/program" }],
+    });
+    site.apply(json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": { "name": "inside", "namespace": namespace },
+        "spec": {
+            "serviceAccountName": "inside", "restartPolicy": "Never", "containers": [container],
+            "volumes": [{ "name": "program", "hostPath": { "path": folder } }],
+        },
+    }))
+    .await;
+    let began = Instant::now();
+    loop {
+        let said = pods.logs("inside", &LogParams::default()).await.unwrap_or_default();
+        if said.lines().any(|line| line.starts_with("exit ")) {
+            return said;
+        }
+        assert!(began.elapsed() < HURRY, "the pod does not end: {said}");
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
 }
 
 /// A kind that Argo CD has no health check for, with a status that anybody may write.

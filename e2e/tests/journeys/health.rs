@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use http::Method;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
+use tiphys_cluster::Application;
 use tiphys_cluster::argocd::PATIENCE;
 use tiphys_e2e::{PlatformFile, Site, World, figure, tiphys};
 use tiphys_health::{Evaluator, Limits, Script, definitions, objects};
@@ -70,7 +71,9 @@ fn seen_generations(value: &mut Value, generation: i64) {
             }
         }
         Value::Array(items) => {
-            items.iter_mut().for_each(|item| seen_generations(item, generation));
+            for item in items {
+                seen_generations(item, generation);
+            }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
@@ -117,7 +120,10 @@ pub(crate) async fn as_argo_cd_judges(world: Arc<World>) {
     site.create_application(app, revision.as_str(), false).await;
     world.argocd.refresh(app, &site.platform.project).await.expect("a refresh");
     site.sync(app, revision.as_str(), 1).await.expect("the sync is taken");
-    site.until(app, "synced", |application| application.status.sync.status == "Synced").await;
+    // Each object is applied on its own, so a busy machine takes minutes.
+    let patience = Duration::from_secs(300);
+    let synced = |application: &Application| application.status.sync.status == "Synced";
+    site.until_within(patience, app, "synced", synced).await;
 
     let began = Instant::now();
     let differences = loop {

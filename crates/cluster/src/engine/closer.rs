@@ -4,6 +4,9 @@
 //! Criteria are asked for as long as somebody may wait for the app. Generations are looked at
 //! once an app would be Done otherwise, and again only while something lags behind.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,9 +30,9 @@ const AT_ONCE: usize = 32;
 /// Who looks.
 pub(super) struct Eyes {
     /// A teardown has nobody to ask.
-    pub(super) prober: Option<Prober>,
+    prober: Option<Prober>,
     /// Nobody sees generations without Argo CD's API.
-    pub(super) witness: Option<Witness>,
+    witness: Option<Witness>,
     room: Semaphore,
 }
 
@@ -80,9 +83,20 @@ enum Next {
     UnderWay,
 }
 
+/// What can be seen at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sees {
+    Generations,
+    OnlyCriteria,
+}
+
 impl Eyes {
     pub(super) fn new(prober: Option<Prober>, witness: Option<Witness>) -> Self {
         Eyes { prober, witness, room: Semaphore::new(AT_ONCE) }
+    }
+
+    pub(super) fn sees(&self) -> Sees {
+        if self.witness.is_some() { Sees::Generations } else { Sees::OnlyCriteria }
     }
 
     pub(super) async fn look(
@@ -109,7 +123,7 @@ impl Eyes {
 
 impl Closer {
     /// What is to be removed need not be well.
-    pub(super) fn new(plan: Arc<Plan>, action: Action, eyes: &Eyes) -> Self {
+    pub(super) fn new(plan: Arc<Plan>, action: Action, sees: Sees) -> Self {
         let deploys = action == Action::Deploy;
         let criteria = |app| if deploys { &*plan.app(app).app.health } else { &[] };
         let known = |app| Known {
@@ -119,7 +133,7 @@ impl Closer {
             next: Next::Never,
         };
         let apps = plan.graph.apps().map(known).collect();
-        let sees_generations = deploys && eyes.witness.is_some();
+        let sees_generations = deploys && sees == Sees::Generations;
         Closer { apps, sees_generations, schedule: BTreeSet::new(), plan }
     }
 

@@ -152,7 +152,7 @@ mod tests {
         Managed {
             group: "apps".to_owned(),
             kind: "Deployment".to_owned(),
-            namespace: "web".to_owned(),
+            namespace: "shop".to_owned(),
             name: "web".to_owned(),
             live_state: text(live),
             target_state: text(target),
@@ -239,5 +239,14 @@ mod tests {
         assert_eq!(lagging(&object(3, json!(2))).as_deref(), Some("Deployment/web"));
         assert_eq!(lagging(&object(3, json!(3))), None);
         assert_eq!(lagging(&object(3, Value::Null)), None, "not every controller says so");
+    }
+
+    #[test]
+    fn a_resource_is_asked_for_by_all_that_it_is_known_by() {
+        let live = json!({ "apiVersion": "apps/v1" });
+        assert_eq!(
+            managed(&live, &live).query(),
+            "namespace=shop&resourceName=web&version=v1&group=apps&kind=Deployment"
+        );
     }
 }

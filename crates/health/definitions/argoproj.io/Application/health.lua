@@ -64,6 +64,15 @@ end
 if operation.finishedAt and not (status.reconciledAt > operation.finishedAt) then
   return progressing("not reconciled since its operation finished")
 end
+-- Argo CD compares with a copy of the cluster that may be older than the operation. If what was
+-- just applied seems to be OutOfSync, and health has not changed since, both may be news of before.
+local result = operation.syncResult or {}
+local changed = status.health and status.health.lastTransitionTime or ""
+if operation.phase == "Succeeded" and sync.status == "OutOfSync"
+  and same(result.revision, sync.revision) and same(result.revisions, sync.revisions)
+  and not (changed > (operation.finishedAt or "")) then
+  return progressing("OutOfSync right after its operation")
+end
 if (operation.phase == "Failed" or operation.phase == "Error") and sync.status ~= "Synced" then
   return { status = "Degraded", message = "its operation failed: " .. (operation.message or operation.phase) }
 end
