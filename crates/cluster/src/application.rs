@@ -135,11 +135,14 @@ pub struct ComparedTo {
 }
 
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct HealthStatus {
     #[serde(default)]
     pub status: String,
     #[serde(default)]
     pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_transition_time: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]

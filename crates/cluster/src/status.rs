@@ -14,7 +14,7 @@ use serde_json::Value;
 use tiphys_model::{Plan, Platform};
 use tiphys_run::status::{Installed, LeaseSeen, Seen, Situation};
 
-use crate::application::Application;
+use crate::application::{Application, Unreadable};
 use crate::error::{ClusterError, Kind};
 use crate::hold::windows;
 use crate::lease::ACTION;
@@ -141,14 +141,16 @@ impl Found {
 
 /// What is to be known of an Application, without that which only a run asks about.
 pub(crate) fn seen(application: &Application) -> Result<Seen, ClusterError> {
-    let observation = application.observe().map_err(|error| {
+    let unreadable = |error: Unreadable| {
         let what = format!("the Application `{}` cannot be judged", application.name());
         ClusterError::new(Kind::Failed, what, error.to_string())
-    })?;
+    };
+    let observation = application.observe().map_err(unreadable)?;
+    let health_since = application.health_since().map_err(unreadable)?;
     let last = application.status.operation_state.as_ref().map(|last| &last.operation);
     let operation = application.operation.as_ref().or(last);
     let automated = operation.is_some_and(|operation| operation.initiated_by.automated);
-    Ok(Seen { observation: observation.into(), automated })
+    Ok(Seen { observation: observation.into(), automated, health_since })
 }
 
 /// What stands around the Applications.

@@ -124,12 +124,18 @@ fn causes(f: &mut fmt::Formatter<'_>, causes: &[RootCause]) -> fmt::Result {
     }
     for root in causes {
         let word = paint(style(root.state), root.state.as_str());
-        writeln!(f, "{word} {}: {}", paint(STRONG, root.app.as_str()), one_line(&root.cause))?;
+        let name = paint(STRONG, root.app.as_str());
+        writeln!(f, "{word} {name}{}: {}", since(root.since), one_line(&root.cause))?;
         if !root.affects.is_empty() {
             writeln!(f, "  {} {}", paint(FAINT, "affects:"), names(&root.affects))?;
         }
     }
     Ok(())
+}
+
+/// ` since TIME`, where that is known.
+pub(crate) fn since(time: Option<impl fmt::Display>) -> String {
+    time.map(|time| format!(" since {time}")).unwrap_or_default()
 }
 
 /// What is not well because something else is not.
@@ -237,6 +243,7 @@ mod tests {
             health: (state != State::Absent).then_some(Health::Healthy),
             sync: (state != State::Absent).then_some(SyncStatus::Synced),
             revision: Some("0123456789abcdef0123".to_owned()),
+            since: None,
             waiting_for: because.iter().map(|text| name(text)).take(1).collect(),
             cause: (!done).then(|| format!("{text} has\na reason")),
             because: because.iter().map(|text| name(text)).collect(),
@@ -275,6 +282,7 @@ mod tests {
                 app: name("db"),
                 state: State::Failed,
                 cause: "db has\na reason".to_owned(),
+                since: None,
                 affects: vec![name("api"), name("web")],
             }],
         }

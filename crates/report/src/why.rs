@@ -6,7 +6,7 @@ use tiphys_run::Evidence;
 use tiphys_run::status::{Answer, AppStatus, Check, State};
 
 use crate::columns::{Align, Cell, columns};
-use crate::status::{one_line, style};
+use crate::status::{one_line, since, style};
 use crate::style::{BAD, FAINT, GOOD, MARK, STRONG, WARNING, paint};
 
 /// How much of what was seen stands beside a question.
@@ -54,7 +54,10 @@ fn line(lead: &str, app: &AppStatus) -> String {
     let word = paint(style(app.state), app.state.as_str());
     let name = paint(STRONG, app.name.as_str());
     match &app.cause {
-        Some(cause) => format!("{lead}{name} is {word}: {}", one_line(cause)),
+        Some(cause) => {
+            let since = since(app.ailing_since());
+            format!("{lead}{name} is {word}{since}: {}", one_line(cause))
+        }
         None if app.state == State::Done => format!("{lead}{name} is {word}: nothing is wrong"),
         None => format!("{lead}{name} is {word}"),
     }
@@ -123,6 +126,7 @@ mod tests {
             health: None,
             sync: None,
             revision: None,
+            since: None,
             waiting_for: Vec::new(),
             cause: cause.map(str::to_owned),
             because: Vec::new(),
@@ -139,10 +143,9 @@ mod tests {
 
     #[test]
     fn reasons_come_first_and_what_to_do_last() {
-        let (web, db) = (
-            app("web", State::Waiting, Some("a run has to sync it")),
-            app("db", State::Unhealthy, Some("it is Degraded: too slow")),
-        );
+        let web = app("web", State::Waiting, Some("a run has to sync it"));
+        let mut db = app("db", State::Unhealthy, Some("it is Degraded: too slow"));
+        db.since = "2026-11-15T12:00:00Z".parse().ok();
         let check =
             |question, answer, seen: &str| Check { question, answer, seen: seen.to_owned() };
         let checks = [

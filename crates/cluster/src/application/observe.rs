@@ -49,6 +49,12 @@ impl Application {
         })
     }
 
+    /// When its health became what it is.
+    pub(crate) fn health_since(&self) -> Result<Option<Stamp>, Unreadable> {
+        let health = &self.status.health;
+        self.stamp("status.health.lastTransitionTime", health.last_transition_time.as_deref())
+    }
+
     /// Versions are numbers that grow, since Kubernetes 1.35 by contract and before in practice.
     pub fn version(&self) -> Result<u64, Unreadable> {
         let version = self.metadata.resource_version.as_deref().unwrap_or_default();
