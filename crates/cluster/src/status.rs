@@ -16,9 +16,11 @@ use tiphys_run::status::{Installed, LeaseSeen, Seen, Situation};
 
 use crate::application::{Application, Unreadable};
 use crate::error::{ClusterError, Kind};
+use crate::graph::GraphStore;
 use crate::hold::windows;
 use crate::lease::ACTION;
 use crate::names;
+use crate::teardown::{self, Leftover};
 
 pub use follow::follow;
 
@@ -35,6 +37,21 @@ pub async fn read(
     plan: &Plan,
 ) -> Result<Situation, ClusterError> {
     in_time(read_all(client, platform, plan)).await
+}
+
+/// What the removed apps of a platform have left.
+pub async fn leftovers(
+    client: &Client,
+    platform: &Platform,
+) -> Result<Vec<Leftover>, ClusterError> {
+    in_time(async {
+        let store = GraphStore::new(client, &platform.argocd.namespace, &platform.name);
+        match store.read().await? {
+            Some(graph) => teardown::leftovers(client, platform, &graph).await,
+            None => Ok(Vec::new()),
+        }
+    })
+    .await
 }
 
 /// A connection that died silently would be waited for for ever.

@@ -38,7 +38,7 @@ impl fmt::Display for StatusReport<'_> {
         for line in app_table(&status.apps) {
             writeln!(f, "{line}")?;
         }
-        Ok(())
+        leftovers(f, status)
     }
 }
 
@@ -175,6 +175,15 @@ fn bypasses(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {
     Ok(())
 }
 
+fn leftovers(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {
+    let all = status.leftovers.as_deref().unwrap_or_default();
+    if all.is_empty() {
+        return Ok(());
+    }
+    writeln!(f, "\n{} by apps that were removed:", paint(WARNING, "left in the cluster"))?;
+    all.iter().try_for_each(|leftover| writeln!(f, "  {}", one_line(leftover)))
+}
+
 fn app_table(apps: &[AppStatus]) -> Vec<String> {
     let head = ["APP", "STATE", "HEALTH", "SYNC", "REVISION", "BECAUSE"];
     let head = head.map(|text| Cell::new(text, FAINT));
@@ -285,6 +294,7 @@ mod tests {
                 since: None,
                 affects: vec![name("api"), name("web")],
             }],
+            leftovers: Some(vec!["ConfigMap/a/b: `gone` has applied it".to_owned()]),
         }
     }
 
@@ -293,7 +303,18 @@ mod tests {
         let apps = vec![app("db", State::Done, &[]), app("docs", State::Done, &[])];
         let hold = HoldStatus { policy: Hold::DuringRun, run: None, apps: Vec::new() };
         let (phase, authority) = (PlatformPhase::SteadyState, Authority::ArgoCd);
-        Status { phase, authority, hold, run: None, apps, bypasses, root_causes, ..broken() }
+        let leftovers = Some(Vec::new());
+        Status {
+            phase,
+            authority,
+            hold,
+            run: None,
+            apps,
+            bypasses,
+            root_causes,
+            leftovers,
+            ..broken()
+        }
     }
 
     fn plain(text: &impl ToString) -> String {

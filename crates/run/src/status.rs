@@ -83,6 +83,9 @@ pub struct Status {
     pub bypasses: Vec<Bypass>,
     /// What is not well although all that it depends on is; the worst first.
     pub root_causes: Vec<RootCause>,
+    /// What removed apps have left in the cluster; `None`: nobody has looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leftovers: Option<Vec<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -188,6 +191,7 @@ impl Status {
             apps: roots.apps(plan, &judgements, situation, shown),
             bypasses: bypasses(plan, situation),
             root_causes: roots.causes(plan, &judgements, situation, shown),
+            leftovers: None,
         }
     }
 
