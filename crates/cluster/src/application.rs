@@ -193,6 +193,18 @@ pub struct SyncResult {
     pub revision: String,
     #[serde(default)]
     pub revisions: Option<Vec<String>>,
+    #[serde(default)]
+    pub resources: Option<Vec<ResourceResult>>,
+}
+
+/// What an operation did with a resource.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub struct ResourceResult {
+    pub kind: String,
+    pub name: String,
+    pub status: String,
+    pub message: String,
 }
 
 impl Application {

@@ -245,6 +245,23 @@ mod tests {
     }
 
     #[test]
+    fn it_is_known_since_when_an_app_is_as_healthy_as_it_is() {
+        let since = |health: Value| {
+            let application: Application = serde_json::from_value(json!({
+                "metadata": { "name": "a", "resourceVersion": "7" },
+                "spec": {},
+                "status": { "health": health },
+            }))
+            .unwrap();
+            seen(&application).map(|seen| seen.health_since)
+        };
+        let at = |time: &str| since(json!({ "status": "Healthy", "lastTransitionTime": time }));
+        assert_eq!(at("2026-11-15T12:00:40Z").unwrap().map(|stamp| stamp.0), Some(1_794_744_040));
+        assert_eq!(since(json!({ "status": "Healthy" })).unwrap(), None);
+        assert!(at("yesterday").unwrap_err().why.contains("lastTransitionTime"));
+    }
+
+    #[test]
     fn who_asked_for_an_operation_is_known() {
         let automated = |value: Value| {
             let application: Application = serde_json::from_value(value).unwrap();

@@ -37,16 +37,34 @@ impl fmt::Display for WhyReport<'_> {
             }
         }
         let about = self.chain.last().unwrap_or(&self.app);
-        if let Some(evidence) = self.evidence.filter(|evidence| **evidence != Evidence::default()) {
+        let unsaid = self.evidence.map(|evidence| unsaid(evidence, about.cause.as_deref()));
+        if let Some(unsaid) = unsaid.filter(|unsaid| *unsaid != Evidence::default()) {
             writeln!(f, "\nseen of {}:", about.name)?;
-            // What stands in the first lines need not be said again.
-            let said = |text: &str| about.cause.as_deref().is_some_and(|c| c.contains(text));
-            let message = evidence.message.clone().filter(|message| !said(message));
-            for line in evidence_lines(&Evidence { message, ..evidence.clone() }) {
+            for line in evidence_lines(&unsaid) {
                 writeln!(f, "  {line}")?;
             }
         }
         writeln!(f, "\n{} {}", paint(STRONG, "next:"), self.next)
+    }
+}
+
+/// Without what stands in the first lines and in the gate: it need not be said again.
+fn unsaid(evidence: &Evidence, cause: Option<&str>) -> Evidence {
+    let said = |text: &str| cause.is_some_and(|cause| cause.contains(text.trim_end_matches('…')));
+    // `ComparisonError: MESSAGE`
+    let is_said = |message: &str| {
+        said(message) || message.split_once(": ").is_some_and(|(_, message)| said(message))
+    };
+    // `Kind/name: Reason MESSAGE`
+    let is_news = |event: &&String| {
+        let message = event.split_once(": ").and_then(|(_, rest)| rest.split_once(' '));
+        message.is_none_or(|(_, message)| !said(message))
+    };
+    Evidence {
+        health: None,
+        message: evidence.message.clone().filter(|message| !is_said(message)),
+        events: evidence.events.iter().filter(is_news).cloned().collect(),
+        ..evidence.clone()
     }
 }
 
@@ -171,6 +189,21 @@ mod tests {
             next: "`tiphys deploy`",
         };
         insta::assert_snapshot!("why_chain", plain(&report));
+    }
+
+    #[test]
+    fn nothing_is_said_twice() {
+        let evidence = Evidence {
+            health: Some(Health::Healthy),
+            message: Some("ComparisonError: no YAML".into()),
+            events: ["Job/a: SyncFailed no Y…", "Job/b: SyncFailed no room"]
+                .map(str::to_owned)
+                .into(),
+            ..Evidence::default()
+        };
+        let unsaid = unsaid(&evidence, Some("it cannot be compared: no YAML"));
+        assert_eq!((unsaid.health, unsaid.message), (None, None));
+        assert_eq!(unsaid.events, ["Job/b: SyncFailed no room"]);
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl Application {
             revisions: result.map_or_else(Revisions::default, |result| {
                 revisions(&result.revision, result.revisions.as_deref())
             }),
-            message: state.message.as_str().into(),
+            message: message(state).into(),
         })
     }
 
@@ -143,6 +143,19 @@ impl Application {
                 Some(Condition { kind, message: condition.message.as_str().into() })
             })
             .collect()
+    }
+}
+
+/// What an operation says, and of which resource, where it says only that there is one.
+fn message(state: &OperationState) -> String {
+    let message = &state.message;
+    let results = state.sync_result.iter().flat_map(|result| result.resources.iter().flatten());
+    let mut failed = results.filter(|result| result.status == "SyncFailed");
+    match failed.next() {
+        Some(first) if !message.contains(&first.message) => {
+            format!("{message}: {}/{}: {}", first.kind, first.name, first.message)
+        }
+        Some(_) | None => message.clone(),
     }
 }
 

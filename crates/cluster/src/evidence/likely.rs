@@ -47,11 +47,10 @@ const TROUBLES: [Trouble; 15] = [
         signs: &[
             "unbound immediate persistentvolumeclaims",
             "persistentvolumeclaim is not bound",
-            "waiting for a volume to be created",
+            "waiting for a volume",
             "failedmount",
             "failedattachvolume",
             "provisioningfailed",
-            "persistentvolumeclaim/",
         ],
         meaning: "a volume is pending: check the StorageClass and that its storage has room",
     },
@@ -186,6 +185,11 @@ mod tests {
                 "the API server rejects a manifest",
             ),
             ("Failed to unmarshal \"app.yaml\"", "the manifests cannot be rendered"),
+            (
+                "PersistentVolumeClaim/data is Progressing, waiting for a volume",
+                "a volume is pending",
+            ),
+            ("PersistentVolumeClaim/data is Missing", ""),
             ("all is well", ""),
         ];
         for (event, expected) in cases {

@@ -59,6 +59,11 @@ impl Node {
         self.networking_info.as_ref()?.labels.as_ref()?.get(name).map(String::as_str)
     }
 
+    /// A claim that is there, and has no volume.
+    fn is_pending_claim(&self) -> bool {
+        self.kind == "PersistentVolumeClaim" && self.health() == Health::Progressing
+    }
+
     /// What has no health check is as good as what is healthy.
     fn health(&self) -> Health {
         let status = self.health.as_ref().map_or("", |health| &*health.status);
@@ -72,6 +77,9 @@ impl fmt::Display for Node {
         let message = self.health.as_ref().map_or("", |health| health.message.trim());
         if !message.is_empty() {
             write!(f, ": {message}")?;
+        }
+        if self.is_pending_claim() {
+            f.write_str(", waiting for a volume")?;
         }
         match self.label(VAULT_SEALED) {
             Some("true") => f.write_str(", and by its label Vault is sealed"),
@@ -91,6 +99,10 @@ impl Tree {
                 name: node.name.clone(),
             })
             .collect()
+    }
+
+    pub(super) fn pending_claims(&self) -> Vec<&Node> {
+        self.nodes.iter().flatten().filter(|node| node.is_pending_claim()).collect()
     }
 
     /// From the worst resource of the app down to the worst of what it has made; empty if
@@ -204,6 +216,13 @@ mod tests {
         let tree: Tree =
             serde_json::from_value(json!({ "nodes": [node("Pod", "a", "", "Degraded")] })).unwrap();
         assert_eq!(tree.worst()[0].to_string(), "Pod/a is Degraded: a Degraded");
+        let claim: Node =
+            serde_json::from_value(node("PersistentVolumeClaim", "data", "", "Progressing"))
+                .unwrap();
+        assert_eq!(
+            claim.to_string(),
+            "PersistentVolumeClaim/data is Progressing: data Progressing, waiting for a volume"
+        );
         let mut vault = node("Pod", "vault-0", "", "Progressing");
         vault["networkingInfo"] = json!({ "labels": { "vault-sealed": "true" } });
         let vault: Node = serde_json::from_value(vault).unwrap();
