@@ -15,7 +15,7 @@ use tiphys_model::Platform;
 use super::remains;
 use crate::application::{self, Application};
 use crate::error::{ClusterError, Kind};
-use crate::graph::DeployedGraph;
+use crate::graph::{DeployedGraph, Names};
 use crate::kinds::{Kinds, ObjectName};
 use crate::tracking;
 
@@ -55,12 +55,20 @@ pub(crate) async fn leftovers(
     }
     let applications: Api<Application> =
         Api::namespaced(client.clone(), &platform.argocd.namespace);
-    let applications = match application::list(&applications, |_| true).await {
-        // Argo CD has been removed too.
-        Err(error) if error.kind == Kind::NotFound => Vec::new(),
-        listed => listed?,
+    let mut used = Names::default();
+    let note_use = |application: &Application| {
+        let names = remains::names_of(std::iter::once(application));
+        used.namespaces.extend(names.namespaces);
+        used.definitions.extend(names.definitions);
+        // None is kept: there may be thousands.
+        false
     };
-    let used = remains::names_of(applications.iter());
+    if let Err(error) = application::list(&applications, note_use).await
+        // Otherwise Argo CD has been removed too.
+        && error.kind != Kind::NotFound
+    {
+        return Err(error);
+    }
     let mut graph = graph.clone();
     graph.brought.namespaces = &graph.brought.namespaces - &used.namespaces;
     graph.brought.definitions = &graph.brought.definitions - &used.definitions;
