@@ -38,7 +38,8 @@ impl fmt::Display for StatusReport<'_> {
         for line in app_table(&status.apps) {
             writeln!(f, "{line}")?;
         }
-        leftovers(f, status)
+        leftovers(f, status)?;
+        to_see_more(f, status)
     }
 }
 
@@ -64,8 +65,7 @@ impl fmt::Display for ValidateReport<'_> {
         }
         causes(f, &status.root_causes)?;
         followers(f, status)?;
-        let next = status.root_causes.first().map(|root| format!("tiphys why {}", root.app));
-        next.map_or(Ok(()), |next| writeln!(f, "\nto see more: {}", paint(STRONG, &next)))
+        to_see_more(f, status)
     }
 }
 
@@ -173,6 +173,11 @@ fn bypasses(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {
         writeln!(f, "{} an operation of {by} on {app} {when}", paint(WARNING, "bypass:"))?;
     }
     Ok(())
+}
+
+fn to_see_more(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {
+    let next = status.root_causes.first().map(|root| format!("tiphys why {}", root.app));
+    next.map_or(Ok(()), |next| writeln!(f, "\nto see more: {}", paint(STRONG, &next)))
 }
 
 fn leftovers(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {

@@ -69,15 +69,30 @@ fn unsaid(evidence: &Evidence, cause: Option<&str>) -> Evidence {
 }
 
 fn line(lead: &str, app: &AppStatus) -> String {
-    let word = paint(style(app.state), app.state.as_str());
+    let word = paint(style(app.state), predicate(app.state));
     let name = paint(STRONG, app.name.as_str());
     match &app.cause {
         Some(cause) => {
             let since = since(app.ailing_since());
-            format!("{lead}{name} is {word}{since}: {}", one_line(cause))
+            format!("{lead}{name} {word}{since}: {}", one_line(cause))
         }
-        None if app.state == State::Done => format!("{lead}{name} is {word}: nothing is wrong"),
-        None => format!("{lead}{name} is {word}"),
+        None if app.state == State::Done => format!("{lead}{name} {word}: nothing is wrong"),
+        None => format!("{lead}{name} {word}"),
+    }
+}
+
+/// A state in a sentence.
+fn predicate(state: State) -> &'static str {
+    match state {
+        State::Failed => "has failed",
+        State::Unhealthy => "is unhealthy",
+        State::Drifted => "has drifted",
+        State::Absent => "is absent",
+        State::Removing => "is being removed",
+        State::Converging => "is converging",
+        State::Syncing => "is syncing",
+        State::Waiting => "is waiting",
+        State::Done => "is done",
     }
 }
 

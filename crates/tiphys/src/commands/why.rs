@@ -131,14 +131,20 @@ fn next(args: &WhyArgs, status: &Status, root: &AppStatus, known: bool) -> Strin
             format!("`tiphys configure{file}`, then {deploy}")
         }
         State::Absent => format!("{deploy}; if it stays away, check that the root app creates it"),
-        State::Removing if known => format!("see to that; {watch} shows when it is gone"),
+        State::Removing if known => format!("do what `likely` says; {watch} shows when it is gone"),
         State::Removing => format!("wait until it is gone ({watch}), then {deploy}"),
-        State::Converging if known => format!("see to that; {watch} shows when it is well"),
+        State::Converging if known => {
+            format!("do what `likely` says; {watch} shows when it is well")
+        }
         State::Syncing | State::Converging => format!("{watch} shows how it goes on"),
-        State::Failed if known => format!("see to that, then {deploy}: it resumes here"),
+        State::Failed if known => format!("do what `likely` says, then {deploy}: it resumes here"),
         State::Failed => format!("correct {name} in Git, then {deploy}: it resumes here"),
-        State::Unhealthy if held && known => format!("see to that, then {deploy}: it resumes here"),
-        State::Unhealthy if known => format!("see to that; {watch} shows when it is well"),
+        State::Unhealthy if held && known => {
+            format!("do what `likely` says, then {deploy}: it resumes here")
+        }
+        State::Unhealthy if known => {
+            format!("do what `likely` says; {watch} shows when it is well")
+        }
         State::Unhealthy if held => format!("repair {name}, then {deploy}: it resumes here"),
         State::Unhealthy => format!("repair {name}; {watch} shows when it is well"),
         State::Drifted => format!(
