@@ -2,12 +2,14 @@
 
 mod harness;
 pub mod inventory;
+mod lots;
 mod record;
 mod site;
 pub mod tiphys;
 mod world;
 
 pub use harness::{Case, figure, main, seed};
+pub use lots::Lots;
 pub use record::{Recording, Written};
 pub use site::{PlatformFile, Site, operation};
 pub use world::World;
