@@ -17,8 +17,9 @@ use super::{Eye, logged};
 use crate::deploy::configure;
 use crate::snapshots;
 
-/// Kubernetes needs a while until it says what is wrong, and it says it in several steps.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Kubernetes needs a while until it says what is wrong, and it says it in several steps. On a
+/// machine with much else to do, a deadline of one second has taken two minutes to be noticed.
+const PATIENCE: Duration = Duration::from_secs(300);
 /// What has been the same for so long is how it stays.
 const SETTLED: Duration = Duration::from_secs(25);
 /// How many are looked at at once.
