@@ -2,6 +2,7 @@
 
 mod harness;
 pub mod inventory;
+mod lots;
 mod record;
 pub mod servers;
 mod site;
@@ -9,6 +10,7 @@ pub mod tiphys;
 mod world;
 
 pub use harness::{Case, figure, main, seed};
+pub use lots::Lots;
 pub use record::{Recording, Written};
 pub use site::{PlatformFile, Site, operation};
 pub use world::World;

@@ -136,11 +136,14 @@ pub struct ComparedTo {
 }
 
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct HealthStatus {
     #[serde(default)]
     pub status: String,
     #[serde(default)]
     pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_transition_time: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
@@ -191,6 +194,18 @@ pub struct SyncResult {
     pub revision: String,
     #[serde(default)]
     pub revisions: Option<Vec<String>>,
+    #[serde(default)]
+    pub resources: Option<Vec<ResourceResult>>,
+}
+
+/// What an operation did with a resource.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub struct ResourceResult {
+    pub kind: String,
+    pub name: String,
+    pub status: String,
+    pub message: String,
 }
 
 impl Application {

@@ -9,6 +9,7 @@ mod narrate;
 pub(crate) mod stuck;
 mod tree;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -169,13 +170,16 @@ impl Witness {
     }
 
     async fn look_at_worst(&self, app: &str, project: &str, tree: &Tree, into: &mut Evidence) {
-        let chain = tree.worst();
+        let mut chain = tree.worst();
         let Some(worst) = chain.first() else { return };
         // The owner's message is often the consequence, and the deepest one's the cause.
         let deepest = chain.last().filter(|node| node.uid != worst.uid);
         let worst = deepest.map_or_else(|| worst.to_string(), |deep| format!("{worst}; {deep}"));
         // What waits to be deleted explains more than what it has led to.
         into.resource.get_or_insert(worst);
+        // A pod only says that it waits for its claim; the claim says why.
+        let pod = chain.iter().rev().find(|node| node.kind == "Pod").copied();
+        chain.extend(tree.pending_claims());
         let mut events = Vec::new();
         for node in &chain {
             match self.events(app, project, node).await {
@@ -186,11 +190,8 @@ impl Witness {
                 }
             }
         }
-        events.sort_by(|a: &Told, b: &Told| a.at.cmp(&b.at));
-        let mut texts: Vec<String> = events.into_iter().map(|told| told.text).collect();
-        texts.dedup();
-        into.events = texts.split_off(texts.len().saturating_sub(EVENTS));
-        if let Some(pod) = chain.iter().rev().find(|node| node.kind == "Pod") {
+        into.events = newest(events);
+        if let Some(pod) = pod {
             match self.logs(pod).await {
                 Ok(lines) => into.logs = lines,
                 Err(why) => into.unseen.push(format!("the log of {}: {why}", pod.name())),
@@ -274,6 +275,17 @@ const LOG_PATIENCE: Duration = Duration::from_secs(5);
 struct Told {
     at: String,
     text: String,
+    /// What it has in common with others that say the same of other objects.
+    gist: String,
+}
+
+/// The newest last, and of those that say the same only the newest.
+fn newest(mut events: Vec<Told>) -> Vec<String> {
+    events.sort_by(|a, b| b.at.cmp(&a.at));
+    let mut known = BTreeSet::new();
+    events.retain(|told| known.insert(told.gist.clone()));
+    events.truncate(EVENTS);
+    events.into_iter().rev().map(|told| told.text).collect()
 }
 
 #[derive(Deserialize)]
@@ -298,9 +310,13 @@ fn told(node: &Node, event: EventObject) -> Told {
         0 | 1 => String::new(),
         count => format!(" ({count} times)"),
     };
-    let text = format!("{}: {} {}{times}", node.name(), event.reason, event.message.trim());
+    let message = event.message.trim();
+    let message = message.strip_prefix("(combined from similar events): ").unwrap_or(message);
+    let text = format!("{}: {} {message}", node.name(), event.reason);
+    // A pod that cannot be made has another name each time.
+    let gist = text.split('"').step_by(2).collect();
     let at = event.last_timestamp.or(event.event_time).unwrap_or_default();
-    Told { at, text: cut(&text) }
+    Told { at, text: cut(&format!("{text}{times}")), gist }
 }
 
 fn cut(text: &str) -> String {
@@ -373,5 +389,32 @@ mod tests {
         let told = told(&node, event).text;
         assert!(told.starts_with("Pod/a: BackOff xxx") && told.ends_with('…'), "{told}");
         assert_eq!(told.chars().count(), LINE + 1);
+    }
+
+    #[test]
+    fn of_events_that_say_the_same_the_newest_is_told() {
+        let node: Node =
+            serde_json::from_value(json!({ "kind": "ReplicaSet", "name": "a" })).unwrap();
+        let event = |at: &str, message: &str| {
+            let event = EventObject {
+                reason: "FailedCreate".to_owned(),
+                message: message.to_owned(),
+                last_timestamp: Some(at.to_owned()),
+                ..EventObject::default()
+            };
+            told(&node, event)
+        };
+        let events = vec![
+            event("2", "(combined from similar events): pods \"a-2\" is forbidden"),
+            event("3", "another"),
+            event("1", "pods \"a-1\" is forbidden"),
+        ];
+        assert_eq!(
+            newest(events),
+            [
+                "ReplicaSet/a: FailedCreate pods \"a-2\" is forbidden",
+                "ReplicaSet/a: FailedCreate another"
+            ]
+        );
     }
 }

@@ -15,12 +15,14 @@ use serde_json::Value;
 use tiphys_model::{Plan, Platform};
 use tiphys_run::status::{Installed, LeaseSeen, Seen, Situation};
 
-use crate::application::Application;
+use crate::application::{Application, Unreadable};
 use crate::criteria::{self, Prober};
 use crate::error::{ClusterError, Kind};
+use crate::graph::GraphStore;
 use crate::hold::windows;
 use crate::lease::ACTION;
 use crate::names;
+use crate::teardown::{self, Leftover};
 
 pub use follow::follow;
 
@@ -38,6 +40,21 @@ pub async fn read(
     plan: &Plan,
 ) -> Result<Situation, ClusterError> {
     in_time(read_all(client, prober, platform, plan)).await
+}
+
+/// What the removed apps of a platform have left.
+pub async fn leftovers(
+    client: &Client,
+    platform: &Platform,
+) -> Result<Vec<Leftover>, ClusterError> {
+    in_time(async {
+        let store = GraphStore::new(client, &platform.argocd.namespace, &platform.name);
+        match store.read().await? {
+            Some(graph) => teardown::leftovers(client, platform, &graph).await,
+            None => Ok(Vec::new()),
+        }
+    })
+    .await
 }
 
 /// A connection that died silently would be waited for for ever.
@@ -193,14 +210,16 @@ fn with_criteria((seen, unmet): (&Option<Seen>, &Vec<Arc<str>>)) -> Option<Seen>
 
 /// What is to be known of an Application, without that which only a run asks about.
 pub(crate) fn seen(application: &Application) -> Result<Seen, ClusterError> {
-    let observation = application.observe().map_err(|error| {
+    let unreadable = |error: Unreadable| {
         let what = format!("the Application `{}` cannot be judged", application.name());
         ClusterError::new(Kind::Failed, what, error.to_string())
-    })?;
+    };
+    let observation = application.observe().map_err(unreadable)?;
+    let health_since = application.health_since().map_err(unreadable)?;
     let last = application.status.operation_state.as_ref().map(|last| &last.operation);
     let operation = application.operation.as_ref().or(last);
     let automated = operation.is_some_and(|operation| operation.initiated_by.automated);
-    Ok(Seen { observation: observation.into(), automated })
+    Ok(Seen { observation: observation.into(), automated, health_since })
 }
 
 /// What stands around the Applications.
@@ -275,6 +294,23 @@ mod tests {
         assert_eq!((&*held.holder, &*held.action, held.expired), ("me", "deploy", false));
         assert!(seen("me", "2026-11-15T12:00:09.000000Z").unwrap().expired);
         assert_eq!(seen("", "2026-11-15T12:00:20.000000Z"), None);
+    }
+
+    #[test]
+    fn it_is_known_since_when_an_app_is_as_healthy_as_it_is() {
+        let since = |health: Value| {
+            let application: Application = serde_json::from_value(json!({
+                "metadata": { "name": "a", "resourceVersion": "7" },
+                "spec": {},
+                "status": { "health": health },
+            }))
+            .unwrap();
+            seen(&application).map(|seen| seen.health_since)
+        };
+        let at = |time: &str| since(json!({ "status": "Healthy", "lastTransitionTime": time }));
+        assert_eq!(at("2026-11-15T12:00:40Z").unwrap().map(|stamp| stamp.0), Some(1_794_744_040));
+        assert_eq!(since(json!({ "status": "Healthy" })).unwrap(), None);
+        assert!(at("yesterday").unwrap_err().why.contains("lastTransitionTime"));
     }
 
     #[test]

@@ -37,6 +37,7 @@ use crate::news::News;
 use crate::signals::Signals;
 pub use force::Forced;
 pub use leftovers::Leftover;
+pub(crate) use leftovers::leftovers;
 
 /// What is to be removed.
 pub struct Teardown {

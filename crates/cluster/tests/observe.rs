@@ -118,6 +118,23 @@ fn sources_have_a_revision_each() {
 }
 
 #[test]
+fn a_failed_operation_names_the_resource_that_failed() {
+    let message = |said: &str| {
+        let result = |name: &str, status: &str, message: &str| json!({ "kind": "Job", "name": name, "status": status, "message": message });
+        let resources = json!([
+            result("a", "Synced", "created"),
+            result("b", "SyncFailed", "no such kind"),
+            result("c", "SyncFailed", "no room"),
+        ]);
+        let mut value = with("/status/operationState/message", json!(said));
+        value["status"]["operationState"]["syncResult"]["resources"] = resources;
+        observe(value).last.expect("an operation").message.to_string()
+    };
+    assert_eq!(message("tasks are not valid"), "tasks are not valid: Job/b: no such kind");
+    assert_eq!(message("failed, reason: no such kind"), "failed, reason: no such kind");
+}
+
+#[test]
 fn an_operation_is_ours_only_with_an_id_of_ours() {
     let id = |operation: Value| observe(with("/operation", operation)).operation.unwrap();
     let ours = id(json!({ "info": [{ "name": "tiphys.dev/operation", "value": ID }] }));

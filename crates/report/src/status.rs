@@ -38,7 +38,8 @@ impl fmt::Display for StatusReport<'_> {
         for line in app_table(&status.apps) {
             writeln!(f, "{line}")?;
         }
-        Ok(())
+        leftovers(f, status)?;
+        to_see_more(f, status)
     }
 }
 
@@ -64,8 +65,7 @@ impl fmt::Display for ValidateReport<'_> {
         }
         causes(f, &status.root_causes)?;
         followers(f, status)?;
-        let next = status.root_causes.first().map(|root| format!("tiphys why {}", root.app));
-        next.map_or(Ok(()), |next| writeln!(f, "\nto see more: {}", paint(STRONG, &next)))
+        to_see_more(f, status)
     }
 }
 
@@ -124,12 +124,18 @@ fn causes(f: &mut fmt::Formatter<'_>, causes: &[RootCause]) -> fmt::Result {
     }
     for root in causes {
         let word = paint(style(root.state), root.state.as_str());
-        writeln!(f, "{word} {}: {}", paint(STRONG, root.app.as_str()), one_line(&root.cause))?;
+        let name = paint(STRONG, root.app.as_str());
+        writeln!(f, "{word} {name}{}: {}", since(root.since), one_line(&root.cause))?;
         if !root.affects.is_empty() {
             writeln!(f, "  {} {}", paint(FAINT, "affects:"), names(&root.affects))?;
         }
     }
     Ok(())
+}
+
+/// ` since TIME`, where that is known.
+pub(crate) fn since(time: Option<impl fmt::Display>) -> String {
+    time.map(|time| format!(" since {time}")).unwrap_or_default()
 }
 
 /// What is not well because something else is not.
@@ -167,6 +173,20 @@ fn bypasses(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {
         writeln!(f, "{} an operation of {by} on {app} {when}", paint(WARNING, "bypass:"))?;
     }
     Ok(())
+}
+
+fn to_see_more(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {
+    let next = status.root_causes.first().map(|root| format!("tiphys why {}", root.app));
+    next.map_or(Ok(()), |next| writeln!(f, "\nto see more: {}", paint(STRONG, &next)))
+}
+
+fn leftovers(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {
+    let all = status.leftovers.as_deref().unwrap_or_default();
+    if all.is_empty() {
+        return Ok(());
+    }
+    writeln!(f, "\n{} by apps that were removed:", paint(WARNING, "left in the cluster"))?;
+    all.iter().try_for_each(|leftover| writeln!(f, "  {}", one_line(leftover)))
 }
 
 fn app_table(apps: &[AppStatus]) -> Vec<String> {
@@ -237,6 +257,7 @@ mod tests {
             health: (state != State::Absent).then_some(Health::Healthy),
             sync: (state != State::Absent).then_some(SyncStatus::Synced),
             revision: Some("0123456789abcdef0123".to_owned()),
+            since: None,
             waiting_for: because.iter().map(|text| name(text)).take(1).collect(),
             cause: (!done).then(|| format!("{text} has\na reason")),
             because: because.iter().map(|text| name(text)).collect(),
@@ -275,8 +296,10 @@ mod tests {
                 app: name("db"),
                 state: State::Failed,
                 cause: "db has\na reason".to_owned(),
+                since: None,
                 affects: vec![name("api"), name("web")],
             }],
+            leftovers: Some(vec!["ConfigMap/a/b: `gone` has applied it".to_owned()]),
         }
     }
 
@@ -285,7 +308,18 @@ mod tests {
         let apps = vec![app("db", State::Done, &[]), app("docs", State::Done, &[])];
         let hold = HoldStatus { policy: Hold::DuringRun, run: None, apps: Vec::new() };
         let (phase, authority) = (PlatformPhase::SteadyState, Authority::ArgoCd);
-        Status { phase, authority, hold, run: None, apps, bypasses, root_causes, ..broken() }
+        let leftovers = Some(Vec::new());
+        Status {
+            phase,
+            authority,
+            hold,
+            run: None,
+            apps,
+            bypasses,
+            root_causes,
+            leftovers,
+            ..broken()
+        }
     }
 
     fn plain(text: &impl ToString) -> String {

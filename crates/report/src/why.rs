@@ -6,7 +6,7 @@ use tiphys_run::Evidence;
 use tiphys_run::status::{Answer, AppStatus, Check, State};
 
 use crate::columns::{Align, Cell, columns};
-use crate::status::{one_line, style};
+use crate::status::{one_line, since, style};
 use crate::style::{BAD, FAINT, GOOD, MARK, STRONG, WARNING, paint};
 
 /// How much of what was seen stands beside a question.
@@ -37,12 +37,10 @@ impl fmt::Display for WhyReport<'_> {
             }
         }
         let about = self.chain.last().unwrap_or(&self.app);
-        if let Some(evidence) = self.evidence.filter(|evidence| **evidence != Evidence::default()) {
+        let unsaid = self.evidence.map(|evidence| unsaid(evidence, about.cause.as_deref()));
+        if let Some(unsaid) = unsaid.filter(|unsaid| *unsaid != Evidence::default()) {
             writeln!(f, "\nseen of {}:", about.name)?;
-            // What stands in the first lines need not be said again.
-            let said = |text: &str| about.cause.as_deref().is_some_and(|c| c.contains(text));
-            let message = evidence.message.clone().filter(|message| !said(message));
-            for line in evidence_lines(&Evidence { message, ..evidence.clone() }) {
+            for line in evidence_lines(&unsaid) {
                 writeln!(f, "  {line}")?;
             }
         }
@@ -50,13 +48,51 @@ impl fmt::Display for WhyReport<'_> {
     }
 }
 
+/// Without what stands in the first lines and in the gate: it need not be said again.
+fn unsaid(evidence: &Evidence, cause: Option<&str>) -> Evidence {
+    let said = |text: &str| cause.is_some_and(|cause| cause.contains(text.trim_end_matches('…')));
+    // `ComparisonError: MESSAGE`
+    let is_said = |message: &str| {
+        said(message) || message.split_once(": ").is_some_and(|(_, message)| said(message))
+    };
+    // `Kind/name: Reason MESSAGE`
+    let is_news = |event: &&String| {
+        let message = event.split_once(": ").and_then(|(_, rest)| rest.split_once(' '));
+        message.is_none_or(|(_, message)| !said(message))
+    };
+    Evidence {
+        health: None,
+        message: evidence.message.clone().filter(|message| !is_said(message)),
+        events: evidence.events.iter().filter(is_news).cloned().collect(),
+        ..evidence.clone()
+    }
+}
+
 fn line(lead: &str, app: &AppStatus) -> String {
-    let word = paint(style(app.state), app.state.as_str());
+    let word = paint(style(app.state), predicate(app.state));
     let name = paint(STRONG, app.name.as_str());
     match &app.cause {
-        Some(cause) => format!("{lead}{name} is {word}: {}", one_line(cause)),
-        None if app.state == State::Done => format!("{lead}{name} is {word}: nothing is wrong"),
-        None => format!("{lead}{name} is {word}"),
+        Some(cause) => {
+            let since = since(app.ailing_since());
+            format!("{lead}{name} {word}{since}: {}", one_line(cause))
+        }
+        None if app.state == State::Done => format!("{lead}{name} {word}: nothing is wrong"),
+        None => format!("{lead}{name} {word}"),
+    }
+}
+
+/// A state in a sentence.
+fn predicate(state: State) -> &'static str {
+    match state {
+        State::Failed => "has failed",
+        State::Unhealthy => "is unhealthy",
+        State::Drifted => "has drifted",
+        State::Absent => "is absent",
+        State::Removing => "is being removed",
+        State::Converging => "is converging",
+        State::Syncing => "is syncing",
+        State::Waiting => "is waiting",
+        State::Done => "is done",
     }
 }
 
@@ -123,6 +159,7 @@ mod tests {
             health: None,
             sync: None,
             revision: None,
+            since: None,
             waiting_for: Vec::new(),
             cause: cause.map(str::to_owned),
             because: Vec::new(),
@@ -139,10 +176,9 @@ mod tests {
 
     #[test]
     fn reasons_come_first_and_what_to_do_last() {
-        let (web, db) = (
-            app("web", State::Waiting, Some("a run has to sync it")),
-            app("db", State::Unhealthy, Some("it is Degraded: too slow")),
-        );
+        let web = app("web", State::Waiting, Some("a run has to sync it"));
+        let mut db = app("db", State::Unhealthy, Some("it is Degraded: too slow"));
+        db.since = "2026-11-15T12:00:00Z".parse().ok();
         let check =
             |question, answer, seen: &str| Check { question, answer, seen: seen.to_owned() };
         let checks = [
@@ -168,6 +204,21 @@ mod tests {
             next: "`tiphys deploy`",
         };
         insta::assert_snapshot!("why_chain", plain(&report));
+    }
+
+    #[test]
+    fn nothing_is_said_twice() {
+        let evidence = Evidence {
+            health: Some(Health::Healthy),
+            message: Some("ComparisonError: no YAML".into()),
+            events: ["Job/a: SyncFailed no Y…", "Job/b: SyncFailed no room"]
+                .map(str::to_owned)
+                .into(),
+            ..Evidence::default()
+        };
+        let unsaid = unsaid(&evidence, Some("it cannot be compared: no YAML"));
+        assert_eq!((unsaid.health, unsaid.message), (None, None));
+        assert_eq!(unsaid.events, ["Job/b: SyncFailed no room"]);
     }
 
     #[test]

@@ -14,9 +14,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::Serialize;
 use tiphys_model::platform::Hold as HoldPolicy;
-use tiphys_model::{AppName, Health, Plan, PlatformName, Role, SyncStatus};
+use tiphys_model::{AppIx, AppName, Health, Plan, PlatformName, Role, SyncStatus};
 
 use crate::observation::{Observation, Operation};
+use crate::time::Stamp;
 
 pub use checklist::{Answer, Check, checklist};
 pub use judge::{Judgement, State};
@@ -53,6 +54,8 @@ pub struct Seen {
     pub observation: Arc<Observation>,
     /// The operation under way, or else the last one, is Argo CD's own.
     pub automated: bool,
+    /// When its health became what it is.
+    pub health_since: Option<Stamp>,
 }
 
 /// Who holds the platform's Lease.
@@ -80,6 +83,9 @@ pub struct Status {
     pub bypasses: Vec<Bypass>,
     /// What is not well although all that it depends on is; the worst first.
     pub root_causes: Vec<RootCause>,
+    /// What removed apps have left in the cluster; `None`: nobody has looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leftovers: Option<Vec<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -108,6 +114,9 @@ pub struct AppStatus {
     pub health: Option<Health>,
     pub sync: Option<SyncStatus>,
     pub revision: Option<String>,
+    /// When its health became what it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
     /// What it depends on and is not well, as long as it is not well itself.
     pub waiting_for: Vec<AppName>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -136,6 +145,9 @@ pub struct RootCause {
     pub app: AppName,
     pub state: State,
     pub cause: String,
+    /// Since when, where its health is what is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
     /// What is not well because of it, directly or not.
     pub affects: Vec<AppName>,
 }
@@ -158,7 +170,8 @@ impl Status {
                 judge::judge(planned, seen.map(|seen| &*seen.observation), held, role)
             })
             .collect();
-        let roots = roots::Roots::find(&plan.graph, &judgements);
+        let since = |app: AppIx| situation.seen.get(app.position())?.as_ref()?.health_since;
+        let roots = roots::Roots::find(&plan.graph, &judgements, since);
         let shown = |name: &AppName| roles.contains_key(name);
         let phase = phase::phase(plan, situation);
         Status {
@@ -177,7 +190,8 @@ impl Status {
             }),
             apps: roots.apps(plan, &judgements, situation, shown),
             bypasses: bypasses(plan, situation),
-            root_causes: roots.causes(plan, &judgements, shown),
+            root_causes: roots.causes(plan, &judgements, situation, shown),
+            leftovers: None,
         }
     }
 
@@ -201,6 +215,29 @@ impl Status {
     }
 }
 
+impl AppStatus {
+    /// Since when it is not well, where its health is what is wrong with it.
+    #[must_use]
+    pub fn ailing_since(&self) -> Option<Timestamp> {
+        let ails = match self.state {
+            State::Unhealthy => true,
+            State::Converging => self.health == Some(Health::Progressing),
+            State::Failed
+            | State::Drifted
+            | State::Absent
+            | State::Removing
+            | State::Syncing
+            | State::Waiting
+            | State::Done => false,
+        };
+        self.since.filter(|_| ails)
+    }
+}
+
+fn timestamp(stamp: Stamp) -> Option<Timestamp> {
+    Timestamp::from_second(stamp.0).ok()
+}
+
 fn names(plan: &Plan, which: impl Fn(&AppName) -> bool) -> Vec<AppName> {
     plan.apps.iter().map(|app| &app.app.name).filter(|name| which(name)).cloned().collect()
 }
@@ -221,7 +258,7 @@ fn bypasses(plan: &Plan, situation: &Situation) -> Vec<Bypass> {
             app: app.to_owned(),
             by: operation.by.clone(),
             running: under_way,
-            finished_at: finished.and_then(|stamp| Timestamp::from_second(stamp.0).ok()),
+            finished_at: finished.and_then(timestamp),
         })
     };
     let root = situation.root.as_ref().and_then(|seen| {

@@ -17,6 +17,8 @@ mod resume;
 mod same;
 mod scale;
 mod sets;
+#[path = "../../../crates/tiphys/tests/common/snapshots.rs"]
+mod snapshots;
 mod stale;
 mod status;
 mod teardown;
@@ -62,8 +64,7 @@ fn main() -> ExitCode {
         Case::new("definitions_take_nothing_from_others", health::nothing_of_others_is_taken),
         Case::new("nested_applications_are_never_stale", nested::never_stale),
         Case::new("validate_of_a_healthy_platform_and_a_bypass", status::of_a_healthy_platform),
-        Case::new("validate_names_the_true_cause_first", status::of_broken_platforms),
-        Case::new("why_knows_the_common_troubles", status::of_common_troubles),
+        Case::new("troubles_are_told_by_their_true_cause", status::are_told_by_their_true_cause),
         Case::new("teardown_of_a_half_deployed_platform", teardown::of_a_half_deployed_platform),
         Case::new("teardown_blocked_by_a_finalizer", teardown::blocked_by_a_finalizer),
         Case::new("teardown_of_a_scope", teardown::of_a_scope),

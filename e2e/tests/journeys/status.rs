@@ -1,17 +1,19 @@
 //! What people see of a platform: whether it is well, and if not, why.
 
+mod troubles;
+
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tiphys_cluster::Application;
 use tiphys_e2e::{PlatformFile, Site, World, tiphys};
 use tiphys_lab::audit::{self, Record};
 use tiphys_lab::repository::{AppSource, Behaviour};
 
 use crate::deploy::{configure, deploy};
+pub(crate) use troubles::are_told_by_their_true_cause;
 
 /// A look at a platform with the program, by somebody of their own: the audit log tells what
 /// they wrote.
@@ -170,200 +172,5 @@ pub(crate) async fn of_a_healthy_platform(world: Arc<World>) {
     let (code, ..) = eye.look(&["configure"]).await;
     assert_eq!(code, Some(0));
     assert!(world.audit_log.is_none() || !eye.writes().is_empty());
-    site.close().await;
-}
-
-/// Name, behaviour, state, what the cause says, and what the evidence shows.
-fn ways() -> [(&'static str, Behaviour, &'static str, &'static str, &'static str); 5] {
-    let probe = "likely: a probe fails";
-    [
-        ("never", Behaviour::NeverHealthy, "converging", "it is Progressing", probe),
-        (
-            "degraded",
-            Behaviour::Degrades { after: Duration::from_secs(1) },
-            "unhealthy",
-            "it is Degraded",
-            "exceeded its progress deadline",
-        ),
-        (
-            "refused",
-            Behaviour::FailsToSync,
-            "failed",
-            "the sync failed",
-            "likely: the API server rejects a manifest",
-        ),
-        (
-            "broken",
-            Behaviour::InvalidManifest,
-            "failed",
-            "it cannot be compared",
-            "likely: the manifests cannot be rendered",
-        ),
-        (
-            "drifting",
-            Behaviour::StaysOutOfSync,
-            "drifted",
-            "OutOfSync",
-            "metadata.annotations[\"deployment.kubernetes.io/revision\"]",
-        ),
-    ]
-}
-
-pub(crate) async fn of_broken_platforms(world: Arc<World>) {
-    let mut site = Site::new(&world, "stat-bad").await;
-    let full = |name: &str| format!("stat-bad-{name}");
-    for (name, behaviour, ..) in ways() {
-        let mut app = AppSource::new(&full(name), behaviour);
-        let mut user = AppSource::new(&full(&format!("on-{name}")), Behaviour::ConfigOnly);
-        (app.stack, user.stack) = (name.to_owned(), name.to_owned());
-        site.platform.apps.extend([app, user.depends_on(&[&full(name)])]);
-    }
-    let revision = site.commit("many ways to fail");
-    let eye = Eye::new(&world, &site);
-    configure(&world, &eye.file).await;
-    // A run would wait for each until it is sure.
-    let apps: Vec<String> = site.platform.apps.iter().map(|app| app.name.clone()).collect();
-    for app in &apps {
-        site.create_application(app, revision.as_str(), false).await;
-    }
-    for (name, ..) in ways() {
-        // Argo CD refuses what it cannot compare.
-        site.sync(&full(name), revision.as_str(), 1).await.ok();
-    }
-    for (name, _, state, ..) in ways() {
-        site.until(&full(name), state, |application| is_as_it_will_stay(name, application)).await;
-    }
-    let before = logged(&world);
-    for (name, _, state, cause, seen) in ways() {
-        let app = full(name);
-        let scope = format!("stack:{name}");
-        let found = eye.json(&["validate", "--scope", &scope], 1).await;
-        let first = &found["rootCauses"][0];
-        assert_eq!(first["app"], app.as_str(), "{found:#}");
-        assert_eq!(first["state"], state, "{found:#}");
-        assert!(first["cause"].as_str().unwrap_or_default().contains(cause), "{first:#}");
-        let user = full(&format!("on-{name}"));
-        let (code, stdout, stderr) = eye.look(&["why", &user]).await;
-        assert_eq!((code, &*stderr), (Some(0), ""), "{stdout}");
-        for text in [&*format!("because {app} is {state}"), seen, "next: "] {
-            assert!(stdout.contains(text), "no `{text}` in:\n{stdout}");
-        }
-    }
-    assert_eq!(eye.writes(), Vec::<String>::new());
-    eye.nothing_was_written_for_it(before);
-
-    // A run's own account sees all of it but what pods write.
-    let account = format!("system:serviceaccount:argocd:tiphys-{}", site.platform.name);
-    let eye = eye.acting_as(&account, &["system:serviceaccounts", "system:authenticated"]);
-    eye.json(&["validate"], 1).await;
-    let (code, stdout, stderr) = eye.look(&["why", &full("never")]).await;
-    assert_eq!((code, &*stderr), (Some(0), ""), "{stdout}");
-    for text in ["likely: a probe fails", "not seen: the log of Pod/", "forbidden"] {
-        assert!(stdout.contains(text), "no `{text}` in:\n{stdout}");
-    }
-    site.close().await;
-}
-
-/// Argo CD needs a while to see what is wrong.
-fn is_as_it_will_stay(name: &str, application: &Application) -> bool {
-    let status = &application.status;
-    let over = status.operation_state.as_ref().is_some_and(|s| s.phase != "Running");
-    match name {
-        "never" => over && status.health.status == "Progressing" && status.sync.status == "Synced",
-        "degraded" => over && status.health.status == "Degraded" && status.sync.status == "Synced",
-        "refused" => status.operation_state.as_ref().is_some_and(|s| s.phase == "Failed"),
-        "broken" => status.conditions.iter().flatten().any(|c| c.kind == "ComparisonError"),
-        _ => over && status.health.status == "Healthy" && status.sync.status == "OutOfSync",
-    }
-}
-
-/// A Deployment of an image that nobody serves, with what a trouble needs.
-fn deployment(pod: &str) -> String {
-    format!(
-        "\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {{ name: app }}
-spec:
-  selector: {{ matchLabels: {{ app: app }} }}
-  template:
-    metadata: {{ labels: {{ app: app }} }}
-    spec:
-      terminationGracePeriodSeconds: 0
-      containers:
-        - {{ name: app, image: \"localhost:1/nobody/serves:this\" }}
-{pod}"
-    )
-}
-
-/// Name, manifests, and what is most likely wrong with it.
-fn troubles() -> [(&'static str, String, &'static str); 5] {
-    let volume = "\
----
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: { name: data }
-spec:
-  storageClassName: nobody-provides-this
-  accessModes: [ReadWriteOnce]
-  resources: { requests: { storage: 1Gi } }
-";
-    let mount = "      volumes: [{ name: data, persistentVolumeClaim: { claimName: data } }]\n";
-    let quota = "\
----
-apiVersion: v1
-kind: ResourceQuota
-metadata: { name: none }
-spec: { hard: { pods: 0 } }
-";
-    let unknown = "\
-apiVersion: tiphys.dev/v1
-kind: Unheard
-metadata: { name: app }
-";
-    let held = "\
-apiVersion: v1
-kind: ConfigMap
-metadata: { name: app, finalizers: [lab.tiphys.dev/held] }
-";
-    [
-        ("image", deployment(""), "an image cannot be pulled"),
-        ("volume", deployment(mount) + volume, "a volume is pending"),
-        ("quota", deployment("") + quota, "a quota is used up"),
-        ("crd", unknown.to_owned(), "a CRD is missing"),
-        ("finalizer", held.to_owned(), "waits for a finalizer"),
-    ]
-}
-
-pub(crate) async fn of_common_troubles(world: Arc<World>) {
-    let mut site = Site::new(&world, "stat-why").await;
-    let full = |name: &str| format!("stat-why-{name}");
-    for (name, manifests, _) in troubles() {
-        let behaviour = Behaviour::Resource { manifests };
-        site.platform.apps.push(AppSource::new(&full(name), behaviour));
-    }
-    let revision = site.commit("common troubles");
-    let eye = Eye::new(&world, &site);
-    configure(&world, &eye.file).await;
-    for (name, ..) in troubles() {
-        site.create_application(&full(name), revision.as_str(), false).await;
-        site.sync(&full(name), revision.as_str(), 1).await.ok();
-    }
-    site.until_healthy(&full("finalizer")).await;
-    let applications = site.applications();
-    let gone = kube::api::DeleteParams::default();
-    applications.delete(&full("finalizer"), &gone).await.expect("it can be deleted");
-    for (name, _, likely) in troubles() {
-        let mut told = String::new();
-        // Kubernetes needs a while until it says what is wrong.
-        for _ in 0..40 {
-            (_, told, _) = eye.look(&["why", &full(name)]).await;
-            if told.contains(likely) {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(500)).await;
-        }
-        assert!(told.contains(likely), "no `{likely}` for {name} in:\n{told}");
-    }
     site.close().await;
 }

@@ -52,6 +52,12 @@ impl Application {
         })
     }
 
+    /// When its health became what it is.
+    pub(crate) fn health_since(&self) -> Result<Option<Stamp>, Unreadable> {
+        let health = &self.status.health;
+        self.stamp("status.health.lastTransitionTime", health.last_transition_time.as_deref())
+    }
+
     /// Versions are numbers that grow, since Kubernetes 1.35 by contract and before in practice.
     pub fn version(&self) -> Result<u64, Unreadable> {
         let version = self.metadata.resource_version.as_deref().unwrap_or_default();
@@ -92,7 +98,7 @@ impl Application {
             revisions: result.map_or_else(Revisions::default, |result| {
                 revisions(&result.revision, result.revisions.as_deref())
             }),
-            message: state.message.as_str().into(),
+            message: message(state).into(),
         })
     }
 
@@ -140,6 +146,19 @@ impl Application {
                 Some(Condition { kind, message: condition.message.as_str().into() })
             })
             .collect()
+    }
+}
+
+/// What an operation says, and of which resource, where it says only that there is one.
+fn message(state: &OperationState) -> String {
+    let message = &state.message;
+    let results = state.sync_result.iter().flat_map(|result| result.resources.iter().flatten());
+    let mut failed = results.filter(|result| result.status == "SyncFailed");
+    match failed.next() {
+        Some(first) if !message.contains(&first.message) => {
+            format!("{message}: {}/{}: {}", first.kind, first.name, first.message)
+        }
+        Some(_) | None => message.clone(),
     }
 }
 

@@ -39,18 +39,18 @@ const TROUBLES: [Trouble; 15] = [
         meaning: "a CRD is missing: the app that brings it has to be deployed first, so depend on it",
     },
     Trouble {
-        signs: &["vault is sealed", "\"sealed\":true", "core: vault is sealed"],
+        // By its label, by its API, by `vault status`.
+        signs: &["vault is sealed", "\"sealed\":true", "sealed true"],
         meaning: "Vault is sealed: unseal it",
     },
     Trouble {
         signs: &[
             "unbound immediate persistentvolumeclaims",
             "persistentvolumeclaim is not bound",
-            "waiting for a volume to be created",
+            "waiting for a volume",
             "failedmount",
             "failedattachvolume",
             "provisioningfailed",
-            "persistentvolumeclaim/",
         ],
         meaning: "a volume is pending: check the StorageClass and that its storage has room",
     },
@@ -105,11 +105,11 @@ const TROUBLES: [Trouble; 15] = [
 
 /// What the evidence most likely means; nothing if it is none of the common ones.
 pub(super) fn likely(evidence: &Evidence) -> Option<String> {
-    let message = evidence.message.iter().map(|message| message.to_lowercase());
-    let resource = evidence.resource.iter().map(|text| text.to_lowercase());
-    let events = evidence.events.iter().map(|text| text.to_lowercase());
+    let message = evidence.message.iter().map(|message| plain(message));
+    let resource = evidence.resource.iter().map(|text| plain(text));
+    let events = evidence.events.iter().map(|text| plain(text));
     // What a log says is the app's own word for it, which proves less.
-    let logs = evidence.logs.iter().map(|text| text.to_lowercase());
+    let logs = evidence.logs.iter().map(|text| plain(text));
     let texts: Vec<String> = message.chain(resource).chain(events).collect();
     let logs: Vec<String> = logs.collect();
     let told = |texts: &[String]| {
@@ -119,6 +119,11 @@ pub(super) fn likely(evidence: &Evidence) -> Option<String> {
         TROUBLES.iter().find(is_told).map(|trouble| trouble.meaning.to_owned())
     };
     told(&texts).or_else(|| told(&logs))
+}
+
+/// As signs are written. Programs print tables, with any number of spaces.
+fn plain(text: &str) -> String {
+    text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -171,10 +176,20 @@ mod tests {
             ("Pod/a: BackOff Back-off restarting failed container", "a container keeps ending"),
             ("Error making API request. Code: 503. Errors: * Vault is sealed", "Vault is sealed"),
             (
+                "Pod/vault-0: Unhealthy Readiness probe failed: Key Value\nSealed          true",
+                "Vault is sealed",
+            ),
+            ("Pod/vault-0 is Progressing, and by its label Vault is sealed", "Vault is sealed"),
+            (
                 "ConfigMap \"a\" is invalid: data[x/y]: Invalid value",
                 "the API server rejects a manifest",
             ),
             ("Failed to unmarshal \"app.yaml\"", "the manifests cannot be rendered"),
+            (
+                "PersistentVolumeClaim/data is Progressing, waiting for a volume",
+                "a volume is pending",
+            ),
+            ("PersistentVolumeClaim/data is Missing", ""),
             ("all is well", ""),
         ];
         for (event, expected) in cases {

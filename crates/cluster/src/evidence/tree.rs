@@ -24,6 +24,7 @@ pub(super) struct Node {
     pub(super) uid: String,
     parent_refs: Option<Vec<Parent>>,
     health: Option<NodeHealth>,
+    networking_info: Option<Networking>,
 }
 
 #[derive(Debug, Clone, Deserialize, Default)]
@@ -39,9 +40,28 @@ struct NodeHealth {
     message: String,
 }
 
+#[derive(Debug, Clone, Deserialize, Default)]
+#[serde(default)]
+struct Networking {
+    labels: Option<BTreeMap<String, String>>,
+}
+
+/// What Vault writes on its pod, as its service registration.
+const VAULT_SEALED: &str = "vault-sealed";
+
 impl Node {
     pub(super) fn name(&self) -> String {
         format!("{}/{}", self.kind, self.name)
+    }
+
+    /// Argo CD shows the labels of pods.
+    fn label(&self, name: &str) -> Option<&str> {
+        self.networking_info.as_ref()?.labels.as_ref()?.get(name).map(String::as_str)
+    }
+
+    /// A claim that is there, and has no volume.
+    fn is_pending_claim(&self) -> bool {
+        self.kind == "PersistentVolumeClaim" && self.health() == Health::Progressing
     }
 
     /// What has no health check is as good as what is healthy.
@@ -55,7 +75,16 @@ impl fmt::Display for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} is {}", self.name(), self.health())?;
         let message = self.health.as_ref().map_or("", |health| health.message.trim());
-        if message.is_empty() { Ok(()) } else { write!(f, ": {message}") }
+        if !message.is_empty() {
+            write!(f, ": {message}")?;
+        }
+        if self.is_pending_claim() {
+            f.write_str(", waiting for a volume")?;
+        }
+        match self.label(VAULT_SEALED) {
+            Some("true") => f.write_str(", and by its label Vault is sealed"),
+            Some(_) | None => Ok(()),
+        }
     }
 }
 
@@ -70,6 +99,10 @@ impl Tree {
                 name: node.name.clone(),
             })
             .collect()
+    }
+
+    pub(super) fn pending_claims(&self) -> Vec<&Node> {
+        self.nodes.iter().flatten().filter(|node| node.is_pending_claim()).collect()
     }
 
     /// From the worst resource of the app down to the worst of what it has made; empty if
@@ -183,5 +216,19 @@ mod tests {
         let tree: Tree =
             serde_json::from_value(json!({ "nodes": [node("Pod", "a", "", "Degraded")] })).unwrap();
         assert_eq!(tree.worst()[0].to_string(), "Pod/a is Degraded: a Degraded");
+        let claim: Node =
+            serde_json::from_value(node("PersistentVolumeClaim", "data", "", "Progressing"))
+                .unwrap();
+        assert_eq!(
+            claim.to_string(),
+            "PersistentVolumeClaim/data is Progressing: data Progressing, waiting for a volume"
+        );
+        let mut vault = node("Pod", "vault-0", "", "Progressing");
+        vault["networkingInfo"] = json!({ "labels": { "vault-sealed": "true" } });
+        let vault: Node = serde_json::from_value(vault).unwrap();
+        assert_eq!(
+            vault.to_string(),
+            "Pod/vault-0 is Progressing: vault-0 Progressing, and by its label Vault is sealed"
+        );
     }
 }

@@ -10,9 +10,12 @@ use k8s_openapi::api::core::v1::{Namespace, PersistentVolume};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, ListParams, ObjectMeta, PartialObjectMeta, Preconditions};
 use kube::{Api, Client, ResourceExt};
+use tiphys_model::Platform;
 
+use super::remains;
+use crate::application::{self, Application};
 use crate::error::{ClusterError, Kind};
-use crate::graph::DeployedGraph;
+use crate::graph::{DeployedGraph, Names};
 use crate::kinds::{Kinds, ObjectName};
 use crate::tracking;
 
@@ -38,6 +41,41 @@ impl fmt::Display for Leftover {
         write!(f, "{}: {}", self.object, self.why)?;
         if self.certain { Ok(()) } else { f.write_str(" (perhaps not of this platform)") }
     }
+}
+
+/// What the removed apps of a platform have left, as far as it is theirs beyond doubt. Others of
+/// its apps may still be there: what an Application uses is not left.
+pub(crate) async fn leftovers(
+    client: &Client,
+    platform: &Platform,
+    graph: &DeployedGraph,
+) -> Result<Vec<Leftover>, ClusterError> {
+    if graph.gone.is_empty() {
+        return Ok(Vec::new());
+    }
+    let applications: Api<Application> =
+        Api::namespaced(client.clone(), &platform.argocd.namespace);
+    let mut used = Names::default();
+    let note_use = |application: &Application| {
+        let names = remains::names_of(std::iter::once(application));
+        used.namespaces.extend(names.namespaces);
+        used.definitions.extend(names.definitions);
+        // None is kept: there may be thousands.
+        false
+    };
+    if let Err(error) = application::list(&applications, note_use).await
+        // Otherwise Argo CD has been removed too.
+        && error.kind != Kind::NotFound
+    {
+        return Err(error);
+    }
+    let mut graph = graph.clone();
+    graph.brought.namespaces = &graph.brought.namespaces - &used.namespaces;
+    graph.brought.definitions = &graph.brought.definitions - &used.definitions;
+    let kinds = Kinds::discover(client).await?;
+    let mut found = Search { client, kinds: &kinds, graph: &graph }.run().await?;
+    found.retain(|leftover| leftover.certain);
+    Ok(found)
 }
 
 /// What is looked for.

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 
-use tiphys_cluster::{Prober, status};
+use tiphys_cluster::{Leftover, Prober, status};
 use tiphys_model::{AppName, Exit};
 use tiphys_report::{Size, StatusReport, status_line};
 use tiphys_run::Signal;
-use tiphys_run::status::{Situation, Status};
+use tiphys_run::status::{Situation, State, Status};
 
 use crate::args::{DocumentFormat, StatusArgs};
 use crate::commands::validate::{Looked, json};
@@ -20,12 +20,40 @@ pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
     if args.watch {
         return watch(&looked);
     }
-    let status = looked.status()?;
+    let mut status = looked.status()?;
+    status.leftovers = leftovers(&looked)?;
     match args.look.output {
         DocumentFormat::Json => json(&status)?,
         DocumentFormat::Text => output::text(|out| write!(out, "{}", StatusReport(&status)))?,
     }
+    tell_how_to_clean(args, &status);
     Ok(Exit::Done)
+}
+
+/// What removed apps have left; nothing, if nobody may look.
+fn leftovers(looked: &Looked) -> Result<Option<Vec<String>>, Failure> {
+    let access = looked.args.cluster.access();
+    let found = runtime::block_on(async {
+        let client = access.client().await?;
+        Ok(status::leftovers(&client, &looked.platform).await)
+    })?;
+    match found {
+        Ok(found) => Ok(Some(found.iter().map(Leftover::to_string).collect())),
+        Err(error) => {
+            output::note(&format!("what removed apps have left is not known: {error}"));
+            Ok(None)
+        }
+    }
+}
+
+/// As long as an app is there, a teardown would remove it as well.
+fn tell_how_to_clean(args: &StatusArgs, status: &Status) {
+    let found = status.leftovers.as_ref().is_some_and(|all| !all.is_empty());
+    let gone = status.apps.iter().all(|app| app.state == State::Absent);
+    if found && gone && args.scope == "platform" {
+        let clean = format!("tiphys teardown{} --clean-leftovers", args.look.platform.repeat());
+        output::note(&format!("`{clean}` removes what is left"));
+    }
 }
 
 fn watch(looked: &Looked) -> Result<Exit, Failure> {

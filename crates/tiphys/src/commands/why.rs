@@ -54,7 +54,8 @@ pub(crate) fn run(args: &WhyArgs) -> Result<Exit, Failure> {
     let Some(shown) = status.app(&app.name) else { return Err(unknown(&args.app, &looked)) };
     let chain: Vec<&AppStatus> = shown.because.iter().filter_map(|name| status.app(name)).collect();
     let checks = observation(&situation, position).map(|seen| checks(app, &seen, &closer));
-    let next = next(args, &status, chain.last().unwrap_or(&shown));
+    let root = chain.last().unwrap_or(&shown);
+    let next = next(args, &status, root, found.evidence.likely.is_some());
     match args.look.output {
         DocumentFormat::Json => json(&Document {
             app: shown,
@@ -117,8 +118,8 @@ fn checks(app: &App, seen: &Observation, closer: &Found) -> [Check; 7] {
     checklist(app, &seen, closer.looked_closer)
 }
 
-/// What to do about the root cause.
-fn next(args: &WhyArgs, status: &Status, root: &AppStatus) -> String {
+/// What to do about the root cause. What it likely is, if that is known, says how to repair it.
+fn next(args: &WhyArgs, status: &Status, root: &AppStatus, known: bool) -> String {
     let file = args.look.platform.repeat();
     let deploy = format!("`tiphys deploy{file}`");
     let watch = format!("`tiphys status{file} --watch`");
@@ -131,9 +132,20 @@ fn next(args: &WhyArgs, status: &Status, root: &AppStatus) -> String {
             format!("`tiphys configure{file}`, then {deploy}")
         }
         State::Absent => format!("{deploy}; if it stays away, check that the root app creates it"),
+        State::Removing if known => format!("do what `likely` says; {watch} shows when it is gone"),
         State::Removing => format!("wait until it is gone ({watch}), then {deploy}"),
+        State::Converging if known => {
+            format!("do what `likely` says; {watch} shows when it is well")
+        }
         State::Syncing | State::Converging => format!("{watch} shows how it goes on"),
+        State::Failed if known => format!("do what `likely` says, then {deploy}: it resumes here"),
         State::Failed => format!("correct {name} in Git, then {deploy}: it resumes here"),
+        State::Unhealthy if held && known => {
+            format!("do what `likely` says, then {deploy}: it resumes here")
+        }
+        State::Unhealthy if known => {
+            format!("do what `likely` says; {watch} shows when it is well")
+        }
         State::Unhealthy if held => format!("repair {name}, then {deploy}: it resumes here"),
         State::Unhealthy => format!("repair {name}; {watch} shows when it is well"),
         State::Drifted => format!(
