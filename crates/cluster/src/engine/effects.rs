@@ -9,8 +9,8 @@ use tiphys_model::{App, AppIx, AppName};
 use tiphys_run::{Answer, Effect, RequestNumber, SyncAnswer};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::Returned;
 use super::closer::{Errand, Eyes};
+use super::local::Returned;
 use super::pace::Pace;
 use super::thaw::Thaw;
 use crate::act::Actor;
