@@ -9,8 +9,9 @@ use crate::error::{ClusterError, Kind};
 /// Argo CD's settings.
 pub(crate) const SETTINGS: &str = "argocd-cm";
 /// Who is named as the manager of the definitions. All platforms of an Argo CD share them, so
-/// all write them in one name: then each can replace those of an older Tiphys.
-pub(crate) const MANAGER: &str = "tiphys-health";
+/// all write them in one name: then each can replace those of an older Tiphys. No platform has a
+/// dot in its name, so none writes in this one.
+pub(crate) const MANAGER: &str = "tiphys.health";
 
 /// The keys, and the scripts.
 pub(crate) fn keys() -> Map<String, Value> {

@@ -232,7 +232,7 @@ pub(super) mod tests {
                 assert_eq!(labels, &Value::Null);
                 // Platforms have keys of their own, and the definitions in common.
                 let common = desired.object["data"] == Value::from(definitions::keys());
-                let manager = if common { "tiphys-health" } else { "tiphys-prod" };
+                let manager = if common { "tiphys.health" } else { "tiphys-prod" };
                 assert_eq!(desired.manager, manager);
             } else {
                 assert_eq!(labels[MANAGED_BY.0], MANAGED_BY.1);

@@ -1,5 +1,7 @@
 //! Taking back what `configure` has set up, and nothing else.
 
+use std::collections::BTreeSet;
+
 use base64::Engine;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
 use kube::core::GroupVersionKind;
@@ -9,6 +11,7 @@ use tiphys_model::Platform;
 
 use super::installation::{self, ARGOCD_SECRET};
 use super::{again, tokens};
+use crate::definitions::{self, SETTINGS};
 use crate::error::ClusterError;
 use crate::names::{self, FIELD_MANAGER, MANAGED_BY, PLATFORM_LABEL, Purpose};
 
@@ -37,9 +40,20 @@ pub(crate) async fn remove(
     while let Err(error) = revoke(client, platform).await {
         again(&mut attempts, error)?;
     }
-    for name in ["argocd-rbac-cm", "argocd-cm"] {
-        let_go(client, platform, name).await?;
+    let manager = names::own(platform);
+    for name in ["argocd-rbac-cm", SETTINGS] {
+        let_go(client, platform, name, |managers| {
+            managers.contains(&manager).then(|| manager.clone())
+        })
+        .await?;
     }
+    // The definitions are everybody's: the last platform takes them along.
+    let last = |managers: &BTreeSet<String>| {
+        let platform = |name: &String| name.starts_with("tiphys-");
+        let last = managers.contains(definitions::MANAGER) && !managers.iter().any(platform);
+        last.then(|| definitions::MANAGER.to_owned())
+    };
+    let_go(client, platform, SETTINGS, last).await?;
     for (version, kind, name) in objects {
         delete(client, platform, version, kind, &name).await?;
     }
@@ -72,19 +86,21 @@ async fn revoke(client: &Client, platform: &Platform) -> Result<(), ClusterError
     written.map(|_| ()).map_err(ClusterError::kube("the tokens cannot be revoked"))
 }
 
-/// An apply without the keys gives them up; what other platforms hold too stays.
-async fn let_go(client: &Client, platform: &Platform, name: &str) -> Result<(), ClusterError> {
+/// An apply without the keys gives them up; what other managers hold too stays. In whose name
+/// that is done, if at all, depends on who manages the ConfigMap.
+async fn let_go(
+    client: &Client,
+    platform: &Platform,
+    name: &str,
+    who: impl Fn(&BTreeSet<String>) -> Option<String>,
+) -> Result<(), ClusterError> {
     let namespace = &platform.argocd.namespace;
     let maps = api(client, namespace, "v1", "ConfigMap");
     let what = format!("the ConfigMap {name} in {namespace} cannot be written");
     let found = maps.get_opt(name).await.map_err(ClusterError::kube(&what))?;
-    let manager = names::own(platform);
-    let managed = |map: &DynamicObject| {
-        map.managed_fields().iter().any(|entry| entry.manager.as_ref() == Some(&manager))
-    };
-    if !found.as_ref().is_some_and(managed) {
-        return Ok(());
-    }
+    let managers = found.iter().flat_map(ResourceExt::managed_fields);
+    let managers = managers.filter_map(|entry| entry.manager.clone()).collect();
+    let Some(manager) = who(&managers) else { return Ok(()) };
     let nothing = json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "namespace": namespace },
     });
