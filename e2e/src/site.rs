@@ -366,13 +366,17 @@ impl Site {
         name == self.name || name.starts_with(&format!("{}-", self.name))
     }
 
-    /// Finalizers that tests have put on ConfigMaps would hold a namespace for ever.
+    /// Finalizers that tests have put on ConfigMaps, and Argo CD on Jobs that are hooks, would hold
+    /// a namespace for ever.
     async fn unhook(&self, namespace: &str) {
-        let maps = self.objects("v1", "ConfigMap", Some(namespace));
-        for map in maps.list(&ListParams::default()).await.expect("a list") {
-            if !map.finalizers().is_empty() {
-                let patch = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
-                maps.patch(&map.name_any(), &PatchParams::default(), &patch).await.ok();
+        for (version, kind) in [("v1", "ConfigMap"), ("batch/v1", "Job")] {
+            let objects = self.objects(version, kind, Some(namespace));
+            for object in objects.list(&ListParams::default()).await.expect("a list") {
+                if !object.finalizers().is_empty() {
+                    let patch = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
+                    let params = PatchParams::default();
+                    objects.patch(&object.name_any(), &params, &patch).await.ok();
+                }
             }
         }
     }
