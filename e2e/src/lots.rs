@@ -32,7 +32,7 @@ impl Lots {
         }
         let mut lines: Vec<String> = Vec::new();
         for line in text.lines() {
-            lines.push(words(once(&unmeasured(line))));
+            lines.push(words(once(&unmeasured(&refused(line)))));
         }
         let is_event = |line: &String| line.starts_with("  event: ");
         for events in lines.chunk_by_mut(|a, b| is_event(a) && is_event(b)) {
@@ -72,6 +72,11 @@ fn once(line: &str) -> &str {
         Some((rest, count)) if count.ends_with(" times)") => rest,
         Some(_) | None => line,
     }
+}
+
+/// A busy machine takes longer to refuse a connection than a probe waits.
+fn refused(line: &str) -> String {
+    line.replace(": i/o timeout", ": connect: connection refused")
 }
 
 /// How many seconds passed until Argo CD looked.
@@ -133,6 +138,7 @@ mod tests {
             ),
             ("Pod/app-5f4d9c-x7k2p: no", "Pod/app-SET-POD: no"),
             ("ReplicaSet/app-5f4d9c: no", "ReplicaSet/app-SET: no"),
+            ("dial tcp 10.0.3.7:1: i/o timeout", "dial tcp ADDRESS:1: connect: connection refused"),
             ("it failed (7 times)", "it failed"),
             (
                 "3  yes  was health assessed after it ended?  in the same second",

@@ -1,5 +1,6 @@
 //! What people see of a platform: whether it is well, and if not, why.
 
+mod catalogue;
 mod troubles;
 
 use std::path::PathBuf;

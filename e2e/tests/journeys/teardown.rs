@@ -212,6 +212,14 @@ pub(crate) async fn of_a_scope(world: Arc<World>) {
 /// An app that leaves things behind: they are told one by one, and removed on request.
 pub(crate) async fn with_leftovers(world: Arc<World>) {
     let mut site = Site::new(&world, "left").await;
+    // What is in no namespace may be left of a test that failed.
+    for (version, kind, name) in [
+        ("v1", "PersistentVolume", "left-volume"),
+        ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "left-hook"),
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "lefts.left-made.example.org"),
+    ] {
+        site.objects(version, kind, None).delete(name, &DeleteParams::default()).await.ok();
+    }
     site.apply(json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "left-before" },
     }))
