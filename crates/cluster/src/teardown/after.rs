@@ -9,7 +9,7 @@ use super::{Context, End, Extent, Teardown, TornDown, remains};
 use crate::application::Application;
 use crate::configure;
 use crate::error::ClusterError;
-use crate::graph::DeployedGraph;
+use crate::graph::{DeployedGraph, Names};
 use crate::kinds::ObjectName;
 use crate::names;
 
@@ -39,7 +39,7 @@ impl Teardown {
         } else {
             self.remove_primitives(context, &others).await?;
         }
-        self.see_to_leftovers(context, &graph).await
+        self.see_to_leftovers(context, &graph, &removable).await
     }
 
     async fn remove_primitives(
@@ -65,9 +65,10 @@ impl Teardown {
         &self,
         context: &Context<'_>,
         graph: &DeployedGraph,
+        came: &Names,
     ) -> Result<End, ClusterError> {
         let kinds = context.belongings.kinds();
-        let search = Search { client: &self.client, kinds, graph };
+        let search = Search { client: &self.client, kinds, graph, came };
         let mut leftovers = search.run().await?;
         let certain = |leftovers: &[Leftover]| leftovers.iter().any(|leftover| leftover.certain);
         if certain(&leftovers) && self.wishes.clean_leftovers && context.ask(&leftovers).await {

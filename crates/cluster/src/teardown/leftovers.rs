@@ -69,11 +69,9 @@ pub(crate) async fn leftovers(
     {
         return Err(error);
     }
-    let mut graph = graph.clone();
-    graph.brought.namespaces = &graph.brought.namespaces - &used.namespaces;
-    graph.brought.definitions = &graph.brought.definitions - &used.definitions;
+    let came = remains::removable(graph.came_with_it(), &platform.argocd.namespace, &used);
     let kinds = Kinds::discover(client).await?;
-    let mut found = Search { client, kinds: &kinds, graph: &graph }.run().await?;
+    let mut found = Search { client, kinds: &kinds, graph, came: &came }.run().await?;
     found.retain(|leftover| leftover.certain);
     Ok(found)
 }
@@ -83,6 +81,8 @@ pub(super) struct Search<'a> {
     pub(super) client: &'a Client,
     pub(super) kinds: &'a Kinds,
     pub(super) graph: &'a DeployedGraph,
+    /// What came with the platform and is nobody else's by now.
+    pub(super) came: &'a Names,
 }
 
 impl Search<'_> {
@@ -91,15 +91,11 @@ impl Search<'_> {
         let mut found = self.tracked().await?;
         found.extend(self.namespaces_and_definitions().await?);
         found.extend(self.volumes().await?);
-        found.extend(pointers::to_nowhere(self.client, self.kinds, &self.came()).await?);
+        found.extend(pointers::to_nowhere(self.client, self.kinds, &self.came.namespaces).await?);
         // Of two reasons for one object, that which is beyond doubt counts.
         found.sort_by(|a, b| (&a.object, !a.certain).cmp(&(&b.object, !b.certain)));
         found.dedup_by(|b, a| a.object == b.object);
         Ok(found)
-    }
-
-    fn came(&self) -> BTreeSet<String> {
-        self.graph.came_with_it().namespaces
     }
 
     /// What Argo CD has applied for an app of the platform and not removed with it. What has an
@@ -152,7 +148,7 @@ impl Search<'_> {
 
     async fn namespaces_and_definitions(&self) -> Result<Vec<Leftover>, ClusterError> {
         let Some(before) = &self.graph.before else { return Ok(Vec::new()) };
-        let came = self.graph.came_with_it();
+        let came = self.came;
         let all = ListParams::default();
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         let what = "the namespaces cannot be listed";
@@ -185,7 +181,7 @@ impl Search<'_> {
 
     /// Volumes that were claimed from a namespace of the platform.
     async fn volumes(&self) -> Result<Vec<Leftover>, ClusterError> {
-        let came = self.came();
+        let came = &self.came.namespaces;
         let volumes: Api<PersistentVolume> = Api::all(self.client.clone());
         let listed = volumes.list(&ListParams::default()).await;
         let listed = listed.map_err(ClusterError::kube("the volumes cannot be listed"))?;
