@@ -52,6 +52,18 @@ pub async fn inventory(client: &Client) -> Result<Inventory, String> {
     Ok(numbered(found))
 }
 
+/// What of it belongs to a site, as far as names say. Other tests change the rest meanwhile.
+pub async fn inventory_of(client: &Client, site: &str) -> Result<Inventory, String> {
+    let mut all = inventory(client).await?;
+    let begins = format!("{site}-");
+    all.retain(|key, _| {
+        let object = key.split(' ').nth(1).unwrap_or_default();
+        let mut parts = object.split('/').map(|part| part.trim_start_matches("tiphys-"));
+        parts.any(|part| part == site || part.starts_with(&begins))
+    });
+    Ok(all)
+}
+
 /// Objects whose names differ only in what is generated, one after the other.
 fn numbered(found: BTreeMap<Key, Vec<Value>>) -> Inventory {
     let mut inventory = Inventory::new();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams};
-use tiphys_e2e::inventory::{Inventory, difference, inventory};
+use tiphys_e2e::inventory::{Inventory, difference, inventory_of};
 use tiphys_e2e::{Site, World, figure};
 use tiphys_lab::repository::{AppSource, Behaviour};
 
@@ -57,14 +57,9 @@ async fn site(world: &Arc<World>) -> Site {
 }
 
 /// What belongs to the platform: its namespaces with all that is in them, and what carries its
-/// name. Other tests change the rest of the cluster meanwhile.
+/// name.
 async fn look(world: &World) -> Inventory {
-    let mut all = inventory(&world.client).await.expect("an inventory");
-    all.retain(|key, _| {
-        let name = key.split(' ').nth(1).unwrap_or_default();
-        let mut parts = name.split('/').map(|part| part.trim_start_matches("tiphys-"));
-        parts.any(|part| part == NAME || part.starts_with("same-"))
-    });
+    let mut all = inventory_of(&world.client, NAME).await.expect("an inventory");
     // How Argo CD reads the repository comes before the platform.
     all.remove("Secret argocd/same");
     // It lists the namespaces that were there before, those of other tests among them.

@@ -1,5 +1,7 @@
 //! Taking a platform down: in reverse order, without leaving anything, from any state.
 
+mod leftovers;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,7 +9,7 @@ use std::time::{Duration, Instant};
 use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
-use tiphys_e2e::inventory::{Inventory, difference, inventory};
+use tiphys_e2e::inventory::{Inventory, difference, inventory, inventory_of};
 use tiphys_e2e::{PlatformFile, Site, World, figure, seed, tiphys};
 use tiphys_lab::repository::{AppSource, Behaviour};
 use tiphys_model::platform::Timeouts;
@@ -16,6 +18,7 @@ use tiphys_sim::Chance;
 use crate::audit::Mark;
 use crate::deploy::{arguments, configure, deploy};
 use crate::resume::{kills, start_with};
+pub(crate) use leftovers::with_leftovers;
 
 /// What a teardown has said: its events, and what it told beside them.
 pub(crate) struct Told {
@@ -56,6 +59,10 @@ async fn look(world: &World) -> Inventory {
     inventory(&world.client).await.expect("an inventory")
 }
 
+async fn of(world: &World, site: &str) -> Inventory {
+    inventory_of(&world.client, site).await.expect("an inventory")
+}
+
 /// The reference platform, with Git gone: nothing is left, in the whole cluster.
 pub(crate) async fn of_the_reference_platform(world: Arc<World>) {
     let site = Site::reference(&world, "down", Duration::from_secs(1)).await;
@@ -87,17 +94,6 @@ fn app(name: &str, behaviour: Behaviour, health: u64) -> AppSource {
     app
 }
 
-/// What belongs to a site, as far as its names say.
-async fn of_site(world: &World, name: &str) -> Inventory {
-    let mut all = look(world).await;
-    all.retain(|key, _| {
-        let object = key.split(' ').nth(1).unwrap_or_default();
-        let mut parts = object.split('/').map(|part| part.trim_start_matches("tiphys-"));
-        parts.any(|part| part == name || part.starts_with(&format!("{name}-")))
-    });
-    all
-}
-
 /// A deployment that failed, and one that was killed.
 pub(crate) async fn of_a_half_deployed_platform(world: Arc<World>) {
     let mut site = Site::new(&world, "half").await;
@@ -110,7 +106,7 @@ pub(crate) async fn of_a_half_deployed_platform(world: Arc<World>) {
     ];
     site.commit("one that fails");
     let file = site.platform_file();
-    let before = of_site(&world, "half").await;
+    let before = of(&world, "half").await;
     for killed in [false, true] {
         configure(&world, &file).await;
         if killed {
@@ -124,7 +120,7 @@ pub(crate) async fn of_a_half_deployed_platform(world: Arc<World>) {
         let mark = Mark::now(&world);
         teardown(&world, &file, &[], 0).await;
         mark.writes(&site).check_reverse_order(&site);
-        let left = difference(&before, &of_site(&world, "half").await);
+        let left = difference(&before, &of(&world, "half").await);
         assert_eq!(left, Vec::<String>::new(), "killed: {killed}");
     }
     site.close().await;
@@ -209,166 +205,6 @@ pub(crate) async fn of_a_scope(world: Arc<World>) {
     site.close().await;
 }
 
-/// An app that leaves things behind: they are told one by one, and removed on request.
-pub(crate) async fn with_leftovers(world: Arc<World>) {
-    let mut site = Site::new(&world, "left").await;
-    // What is in no namespace may be left of a test that failed.
-    for (version, kind, name) in [
-        ("v1", "PersistentVolume", "left-volume"),
-        ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "left-hook"),
-        ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "lefts.left-made.example.org"),
-    ] {
-        site.objects(version, kind, None).delete(name, &DeleteParams::default()).await.ok();
-    }
-    site.apply(json!({
-        "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "left-before" },
-    }))
-    .await;
-    site.platform.apps =
-        vec![app("left-app", Behaviour::Resource { manifests: LEAVING.to_owned() }, 60)];
-    site.commit("an app that leaves things behind");
-    let file = site.platform_file();
-    let before = of_site(&world, "left").await;
-    configure(&world, &file).await;
-    // As a provisioner makes it for a claim.
-    site.apply(volume()).await;
-    deploy(&world, &file, 0).await;
-    // As an operator makes them while it runs.
-    site.apply(webhook()).await;
-    site.apply(definition()).await;
-
-    let told = teardown(&world, &file, &["--retain-volumes"], 0).await;
-    let expected: BTreeSet<String> = [
-        "ConfigMap/argocd/tiphys-left",
-        "ConfigMap/left-before/left-kept",
-        "CustomResourceDefinition/lefts.left-made.example.org",
-        "PersistentVolume/left-volume",
-        "ValidatingWebhookConfiguration/left-hook",
-    ]
-    .map(str::to_owned)
-    .into();
-    // Other tests make namespaces meanwhile, which may be anybody's.
-    let of_ours = |told: &Told| -> BTreeSet<String> {
-        told.left().into_iter().filter(|object| object.contains("left")).collect()
-    };
-    assert_eq!(of_ours(&told), expected, "{}", told.stderr);
-    let mut left: BTreeSet<String> = difference(&before, &of_site(&world, "left").await)
-        .into_iter()
-        .map(|line| object_of(&line))
-        .collect();
-    // Its name does not begin with that of the site.
-    left.insert("CustomResourceDefinition/lefts.left-made.example.org".to_owned());
-    assert_eq!(left, expected, "what is told is what is there");
-
-    // The platform is gone, and who asks is still told, as far as it was the platform's.
-    let output = tiphys::run(&["status", "-f", file.path(), "-o", "json"], &world.kubeconfig).await;
-    let (code, stdout, stderr) = tiphys::said(&output);
-    assert_eq!(code, Some(0), "{stdout}{stderr}");
-    let status: Value = serde_json::from_str(&stdout).expect("JSON");
-    assert_eq!(
-        status["leftovers"],
-        json!([
-            "ConfigMap/left-before/left-kept: `left-app` has applied it, and Argo CD left it",
-            "PersistentVolume/left-volume: Released of the claim left-app/left-data",
-            "ValidatingWebhookConfiguration/left-hook: it points to the service \
-             left-app/left-hook, which is not there",
-        ]),
-    );
-    assert!(stderr.contains("--clean-leftovers` removes what is left"), "{stderr}");
-
-    let told = teardown(&world, &file, &["--clean-leftovers", "--yes"], 0).await;
-    let perhaps = ["CustomResourceDefinition/lefts.left-made.example.org".to_owned()].into();
-    assert_eq!(of_ours(&told), perhaps, "what may be somebody else's is only named");
-    assert_eq!(difference(&before, &of_site(&world, "left").await), Vec::<String>::new());
-    let definitions = site.objects("apiextensions.k8s.io/v1", "CustomResourceDefinition", None);
-    definitions
-        .delete("lefts.left-made.example.org", &DeleteParams::default())
-        .await
-        .expect("gone");
-    site.close().await;
-}
-
-/// `+ group/Kind namespace/name` as a teardown writes it.
-fn object_of(line: &str) -> String {
-    let mut words = line.split(' ').skip(1);
-    let kind = words.next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
-    format!("{kind}/{}", words.next().unwrap_or_default())
-}
-
-const LEAVING: &str = "\
-apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: left-kept
-  namespace: left-before
-  annotations: { argocd.argoproj.io/sync-options: Delete=false }
----
-apiVersion: v1
-kind: Service
-metadata: { name: left-hook }
-spec: { ports: [{ port: 443 }], selector: { app: none } }
----
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: { name: left-data }
-spec:
-  accessModes: [ReadWriteOnce]
-  storageClassName: \"\"
-  volumeName: left-volume
-  resources: { requests: { storage: 1Mi } }
-";
-
-fn volume() -> Value {
-    json!({
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": { "name": "left-volume" },
-        "spec": {
-            "capacity": { "storage": "1Mi" },
-            "accessModes": ["ReadWriteOnce"],
-            "persistentVolumeReclaimPolicy": "Delete",
-            "hostPath": { "path": "/tmp/left-volume" },
-            "claimRef": { "namespace": "left-app", "name": "left-data" },
-        },
-    })
-}
-
-fn webhook() -> Value {
-    json!({
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingWebhookConfiguration",
-        "metadata": { "name": "left-hook" },
-        "webhooks": [{
-            "name": "left-hook.example.org",
-            "admissionReviewVersions": ["v1"],
-            "sideEffects": "None",
-            "failurePolicy": "Ignore",
-            "clientConfig": { "service": { "namespace": "left-app", "name": "left-hook" } },
-            "rules": [{
-                "apiGroups": ["left-made.example.org"], "apiVersions": ["v1"],
-                "operations": ["CREATE"], "resources": ["lefts"],
-            }],
-        }],
-    })
-}
-
-fn definition() -> Value {
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": { "name": "lefts.left-made.example.org" },
-        "spec": {
-            "group": "left-made.example.org",
-            "scope": "Cluster",
-            "names": { "kind": "Left", "plural": "lefts", "singular": "left" },
-            "versions": [{
-                "name": "v1", "served": true, "storage": true,
-                "schema": { "openAPIV3Schema": { "type": "object" } },
-            }],
-        },
-    })
-}
-
 /// Killed at random moments, and run again.
 pub(crate) async fn after_kills(world: Arc<World>) {
     let mut site = Site::reference(&world, "wreck", Duration::from_millis(100)).await;
@@ -378,7 +214,7 @@ pub(crate) async fn after_kills(world: Arc<World>) {
     }
     site.commit("the reference platform");
     let file = site.platform_file();
-    let before = of_site(&world, "wreck").await;
+    let before = of(&world, "wreck").await;
     let (kills, mut chance) = (kills(), Chance::new(seed()));
     let mut whole = 30_000;
     for _ in 0..kills {
@@ -395,7 +231,7 @@ pub(crate) async fn after_kills(world: Arc<World>) {
         // What is left takes less than all of it.
         whole = whole.min(millis(began.elapsed() + moment));
         mark.writes(&site).check_reverse_order(&site);
-        let left = difference(&before, &of_site(&world, "wreck").await);
+        let left = difference(&before, &of(&world, "wreck").await);
         assert_eq!(left, Vec::<String>::new(), "killed after {moment:?}");
     }
     figure(&format!("{kills} kills of a teardown, nothing left"));
