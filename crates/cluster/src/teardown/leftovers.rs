@@ -2,13 +2,12 @@
 
 mod pointers;
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{Namespace, PersistentVolume};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{DeleteParams, ListParams, ObjectMeta, PartialObjectMeta, Preconditions};
+use kube::api::{DeleteParams, ListParams, ObjectMeta, Preconditions};
 use kube::{Api, Client, ResourceExt};
 use tiphys_model::Platform;
 
@@ -89,7 +88,8 @@ impl Search<'_> {
     /// All that is left, sorted, each object once.
     pub(super) async fn run(&self) -> Result<Vec<Leftover>, ClusterError> {
         let mut found = self.tracked().await?;
-        found.extend(self.namespaces_and_definitions().await?);
+        found.extend(self.namespaces().await?);
+        found.extend(self.definitions().await?);
         found.extend(self.volumes().await?);
         found.extend(pointers::to_nowhere(self.client, self.kinds, &self.came.namespaces).await?);
         // Of two reasons for one object, that which is beyond doubt counts.
@@ -146,37 +146,41 @@ impl Search<'_> {
         Some(Leftover { object, why, certain, uid: metadata.uid.clone() })
     }
 
-    async fn namespaces_and_definitions(&self) -> Result<Vec<Leftover>, ClusterError> {
-        let Some(before) = &self.graph.before else { return Ok(Vec::new()) };
-        let came = self.came;
-        let all = ListParams::default();
+    /// Namespaces of others come and go, so of those only what is stuck is told.
+    async fn namespaces(&self) -> Result<Vec<Leftover>, ClusterError> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        let what = "the namespaces cannot be listed";
-        let namespaces = namespaces.list_metadata(&all).await.map_err(ClusterError::kube(what))?;
+        let listed = namespaces.list(&ListParams::default()).await;
+        let listed = listed.map_err(ClusterError::kube("the namespaces cannot be listed"))?;
+        let left = listed.items.iter().filter_map(|namespace| {
+            let certain = self.came.namespaces.contains(&namespace.name_any());
+            let why = match namespace.metadata.deletion_timestamp {
+                Some(_) => {
+                    let status = serde_json::to_value(namespace).unwrap_or_default();
+                    format!("it is being deleted, and stays: {}", remains::remaining(&status))
+                }
+                None if certain => "it came with the platform".to_owned(),
+                None => return None,
+            };
+            let object = named("", "Namespace", &namespace.metadata);
+            Some(Leftover { object, why, certain, uid: namespace.uid() })
+        });
+        Ok(left.collect())
+    }
+
+    /// Operators make definitions that no app has applied.
+    async fn definitions(&self) -> Result<Vec<Leftover>, ClusterError> {
+        let Some(before) = &self.graph.before else { return Ok(Vec::new()) };
         let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        let what = "the definitions cannot be listed";
-        let definitions =
-            definitions.list_metadata(&all).await.map_err(ClusterError::kube(what))?;
-        let new = |metadata: &ObjectMeta, before: &BTreeSet<String>, came: &BTreeSet<String>| {
-            let name = metadata.name.clone().unwrap_or_default();
-            let since = "it was not there before the platform";
-            let certain = came.contains(&name);
-            (!before.contains(&name)).then(|| (since.to_owned(), certain))
-        };
-        let mut found = Vec::new();
-        for PartialObjectMeta { metadata, .. } in &namespaces.items {
-            if let Some((why, certain)) = new(metadata, &before.namespaces, &came.namespaces) {
-                let object = named("", "Namespace", metadata);
-                found.push(Leftover { object, why, certain, uid: metadata.uid.clone() });
-            }
-        }
-        for PartialObjectMeta { metadata, .. } in &definitions.items {
-            if let Some((why, certain)) = new(metadata, &before.definitions, &came.definitions) {
-                let object = named("apiextensions.k8s.io", "CustomResourceDefinition", metadata);
-                found.push(Leftover { object, why, certain, uid: metadata.uid.clone() });
-            }
-        }
-        Ok(found)
+        let listed = definitions.list_metadata(&ListParams::default()).await;
+        let listed = listed.map_err(ClusterError::kube("the definitions cannot be listed"))?;
+        let new = listed.items.iter().filter(|d| !before.definitions.contains(&d.name_any()));
+        let left = new.map(|definition| Leftover {
+            object: named("apiextensions.k8s.io", "CustomResourceDefinition", &definition.metadata),
+            why: "it was not there before the platform".to_owned(),
+            certain: self.came.definitions.contains(&definition.name_any()),
+            uid: definition.uid(),
+        });
+        Ok(left.collect())
     }
 
     /// Volumes that were claimed from a namespace of the platform.

@@ -132,7 +132,7 @@ fn stuck<K: Resource + Serialize>(called: &str, left: &[K], patience: Duration) 
 }
 
 /// What is inside, in Kubernetes' own words.
-fn remaining(object: &Value) -> String {
+pub(super) fn remaining(object: &Value) -> String {
     const TELLING: [&str; 6] = [
         "NamespaceContentRemaining",
         "NamespaceFinalizersRemaining",

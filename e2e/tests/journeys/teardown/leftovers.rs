@@ -50,7 +50,7 @@ pub(crate) async fn with_leftovers(world: Arc<World>) {
     ]
     .map(str::to_owned)
     .into();
-    // Other tests make namespaces meanwhile, which may be anybody's.
+    // Other tests make and break things meanwhile, which may be anybody's.
     let of_ours = |told: &Told| -> BTreeSet<String> {
         told.left().into_iter().filter(|object| object.contains("left")).collect()
     };
