@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams};
+use tiphys_cluster::Application;
 use tiphys_e2e::inventory::{Inventory, difference, inventory_of};
-use tiphys_e2e::{Site, World, figure};
+use tiphys_e2e::{PlatformFile, Site, World, figure};
 use tiphys_lab::repository::{AppSource, Behaviour};
 
 use crate::deploy::{configure, deploy};
@@ -19,7 +20,7 @@ pub(crate) async fn inventory_for_the_same_inputs(world: Arc<World>) {
     site.commit("some apps");
     let file = site.platform_file();
     configure(&world, &file).await;
-    deploy(&world, &file, 0).await;
+    deploy_and_settle(&site, &file).await;
     let first = look(&world).await;
     site.close().await;
 
@@ -28,7 +29,7 @@ pub(crate) async fn inventory_for_the_same_inputs(world: Arc<World>) {
     forget(&site).await;
     assert_eq!(look(&world).await, Inventory::new(), "nothing of it is left");
     configure(&world, &file).await;
-    deploy(&world, &file, 0).await;
+    deploy_and_settle(&site, &file).await;
     let second = look(&world).await;
     assert_eq!(difference(&first, &second), Vec::<String>::new());
     figure(&format!("{} objects, the same twice", second.len()));
@@ -41,6 +42,14 @@ pub(crate) async fn inventory_for_the_same_inputs(world: Arc<World>) {
     let template = "~ apps/Deployment same-db/same-db spec template metadata labels";
     assert!(changed.iter().any(|line| line.starts_with(template)), "{changed:#?}");
     site.close().await;
+}
+
+/// The root app is as healthy as its children, as soon as Argo CD has seen that; a run does not
+/// wait for it.
+async fn deploy_and_settle(site: &Site, file: &PlatformFile) {
+    deploy(&site.world, file, 0).await;
+    let healthy = |application: &Application| application.status.health.status == "Healthy";
+    site.until(&site.platform.root_name(), "Healthy", healthy).await;
 }
 
 async fn site(world: &Arc<World>) -> Site {
