@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kube::ResourceExt;
+use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use tiphys_e2e::inventory::{Inventory, difference, inventory, inventory_of};
 use tiphys_e2e::{PlatformFile, Site, World, figure, seed, tiphys};
@@ -59,6 +60,19 @@ async fn look(world: &World) -> Inventory {
     inventory(&world.client).await.expect("an inventory")
 }
 
+/// Waits until nothing that earlier tests have left is on its way out.
+async fn until_quiet(world: &World) {
+    let namespaces: Api<Namespace> = Api::all(world.client.clone());
+    for _ in 0..120 {
+        let listed = namespaces.list(&ListParams::default()).await.expect("a list");
+        if listed.items.iter().all(|namespace| namespace.metadata.deletion_timestamp.is_none()) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    unreachable!("namespaces of earlier tests do not go away");
+}
+
 async fn of(world: &World, site: &str) -> Inventory {
     inventory_of(&world.client, site).await.expect("an inventory")
 }
@@ -68,6 +82,7 @@ pub(crate) async fn of_the_reference_platform(world: Arc<World>) {
     let site = Site::reference(&world, "down", Duration::from_secs(1)).await;
     site.commit("the reference platform");
     let file = site.platform_file();
+    until_quiet(&world).await;
     let before = look(&world).await;
     configure(&world, &file).await;
     deploy(&world, &file, 0).await;
@@ -83,7 +98,11 @@ pub(crate) async fn of_the_reference_platform(world: Arc<World>) {
     assert_eq!(told.left(), BTreeSet::new());
 
     let told = teardown(&world, &file, &[], 0).await;
-    assert!(told.stderr.contains("nothing of the platform `down` is there"), "{}", told.stderr);
+    assert!(
+        told.stderr.contains("nothing of the platform `down-reference` is there"),
+        "{}",
+        told.stderr
+    );
     site.close().await;
 }
 
