@@ -62,7 +62,7 @@ impl DeployedApp {
 #[serde(rename_all = "camelCase")]
 pub struct Names {
     pub namespaces: BTreeSet<String>,
-    pub definitions: BTreeSet<String>,
+    pub crds: BTreeSet<String>,
 }
 
 impl DeployedGraph {
@@ -111,13 +111,13 @@ impl DeployedGraph {
         self.gone.insert(name.to_owned());
     }
 
-    /// Namespaces and definitions that came with the platform, and go with it.
+    /// Namespaces and CRDs that came with the platform, and go with it.
     #[must_use]
     pub fn came_with_it(&self) -> Names {
         let Some(before) = &self.before else { return Names::default() };
         Names {
             namespaces: &self.brought.namespaces - &before.namespaces,
-            definitions: &self.brought.definitions - &before.definitions,
+            crds: &self.brought.crds - &before.crds,
         }
     }
 
@@ -144,9 +144,9 @@ fn dependencies(plan: &Plan, app: AppIx) -> BTreeSet<String> {
 mod tests {
     use super::*;
 
-    fn names(namespaces: &[&str], definitions: &[&str]) -> Names {
+    fn names(namespaces: &[&str], crds: &[&str]) -> Names {
         let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        Names { namespaces: set(namespaces), definitions: set(definitions) }
+        Names { namespaces: set(namespaces), crds: set(crds) }
     }
 
     fn graph() -> DeployedGraph {

@@ -55,7 +55,7 @@ pub(crate) enum Action {
     /// Remove the platform: everything in reverse order, each step confirmed gone
     ///
     /// Needs neither Git nor a platform file: the cluster knows what was deployed. Run it again
-    /// to resume. The whole platform ends with its namespaces, definitions, projects and rights.
+    /// to resume. The whole platform ends with its namespaces, CRDs, projects and rights.
     Teardown(TeardownArgs),
     /// Show what Argo CD would say of an object's health, and which check decides
     ///

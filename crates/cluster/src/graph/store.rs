@@ -116,16 +116,16 @@ impl GraphStore {
     }
 
     /// What the cluster has now. Whoever may not look gets nothing: a teardown then leaves
-    /// namespaces and definitions where they are.
+    /// namespaces and CRDs where they are.
     pub async fn look_before(&self) -> Option<Names> {
         let all = ListParams::default();
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        let crds: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         let namespaces = namespaces.list_metadata(&all).await.ok()?;
-        let definitions = definitions.list_metadata(&all).await.ok()?;
+        let crds = crds.list_metadata(&all).await.ok()?;
         Some(Names {
             namespaces: namespaces.items.iter().map(ResourceExt::name_any).collect(),
-            definitions: definitions.items.iter().map(ResourceExt::name_any).collect(),
+            crds: crds.items.iter().map(ResourceExt::name_any).collect(),
         })
     }
 

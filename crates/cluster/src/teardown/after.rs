@@ -31,8 +31,8 @@ impl Teardown {
         let used = remains::names_of(others.iter());
         let argocd = &self.platform.argocd;
         let removable = remains::removable(graph.came_with_it(), &argocd.namespace, &used);
-        let (namespaces, definitions) = (removable.namespaces.len(), removable.definitions.len());
-        context.note(format!("removing {namespaces} namespaces and {definitions} definitions"));
+        let (namespaces, crds) = (removable.namespaces.len(), removable.crds.len());
+        context.note(format!("removing {namespaces} namespaces and {crds} CRDs"));
         remains::remove(&self.client, &removable, self.patience()).await?;
         if self.wishes.keep_primitives {
             self.hold(&context.run).lift(&graph.gone).await?;

@@ -36,7 +36,7 @@ impl Teardown {
             context.note(format!("set {changed} volumes to Retain"));
         }
         graph.brought.namespaces.extend(brought.namespaces);
-        graph.brought.definitions.extend(brought.definitions);
+        graph.brought.crds.extend(brought.crds);
         store.write(&graph).await?;
         if removed.is_empty() && generators.is_empty() {
             removed_before(&mut graph, &self.plan);

@@ -58,7 +58,7 @@ pub(crate) async fn leftovers(
     let note_use = |application: &Application| {
         let names = remains::names_of(std::iter::once(application));
         used.namespaces.extend(names.namespaces);
-        used.definitions.extend(names.definitions);
+        used.crds.extend(names.crds);
         // None is kept: there may be thousands.
         false
     };
@@ -89,7 +89,7 @@ impl Search<'_> {
     pub(super) async fn run(&self) -> Result<Vec<Leftover>, ClusterError> {
         let mut found = self.tracked().await?;
         found.extend(self.namespaces().await?);
-        found.extend(self.definitions().await?);
+        found.extend(self.crds().await?);
         found.extend(self.volumes().await?);
         found.extend(pointers::to_nowhere(self.client, self.kinds, &self.came.namespaces).await?);
         // Of two reasons for one object, that which is beyond doubt counts.
@@ -110,7 +110,7 @@ impl Search<'_> {
             loop {
                 let list = match api.list_metadata(&page).await {
                     Ok(list) => list,
-                    // Gone with its definition since.
+                    // Gone with its CRD since.
                     Err(kube::Error::Api(status)) if status.code == 404 => break,
                     // Kinds that can be listed in one namespace only, or not by us.
                     Err(kube::Error::Api(status)) if [403, 405].contains(&status.code) => break,
@@ -167,17 +167,17 @@ impl Search<'_> {
         Ok(left.collect())
     }
 
-    /// Operators make definitions that no app has applied.
-    async fn definitions(&self) -> Result<Vec<Leftover>, ClusterError> {
+    /// Operators make CRDs that no app has applied.
+    async fn crds(&self) -> Result<Vec<Leftover>, ClusterError> {
         let Some(before) = &self.graph.before else { return Ok(Vec::new()) };
-        let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        let listed = definitions.list_metadata(&ListParams::default()).await;
-        let listed = listed.map_err(ClusterError::kube("the definitions cannot be listed"))?;
-        let new = listed.items.iter().filter(|d| !before.definitions.contains(&d.name_any()));
+        let crds: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        let listed = crds.list_metadata(&ListParams::default()).await;
+        let listed = listed.map_err(ClusterError::kube("the CRDs cannot be listed"))?;
+        let new = listed.items.iter().filter(|d| !before.crds.contains(&d.name_any()));
         let left = new.map(|definition| Leftover {
             object: named("apiextensions.k8s.io", "CustomResourceDefinition", &definition.metadata),
             why: "it was not there before the platform".to_owned(),
-            certain: self.came.definitions.contains(&definition.name_any()),
+            certain: self.came.crds.contains(&definition.name_any()),
             uid: definition.uid(),
         });
         Ok(left.collect())

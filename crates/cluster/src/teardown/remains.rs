@@ -1,4 +1,4 @@
-//! Namespaces and definitions that came with the platform. Argo CD does not remove them with its
+//! Namespaces and CRDs that came with the platform. Argo CD does not remove them with its
 //! Applications.
 
 use std::collections::BTreeSet;
@@ -35,8 +35,8 @@ pub(super) fn names_of<'a>(applications: impl Iterator<Item = &'a Application>) 
             names.namespaces.insert(text("namespace").to_owned());
         }
         let resources = application.status.resources.iter().flatten();
-        let definitions = resources.filter(|resource| resource.kind == "CustomResourceDefinition");
-        names.definitions.extend(definitions.map(|resource| resource.name.clone()));
+        let crds = resources.filter(|resource| resource.kind == "CustomResourceDefinition");
+        names.crds.extend(crds.map(|resource| resource.name.clone()));
     }
     names
 }
@@ -50,7 +50,7 @@ pub(super) fn removable(came: Names, argocd: &str, used: &Names) -> Names {
             .into_iter()
             .filter(|name| !never(name) && !used.namespaces.contains(name))
             .collect(),
-        definitions: &came.definitions - &used.definitions,
+        crds: &came.crds - &used.crds,
     }
 }
 
@@ -62,8 +62,8 @@ pub(super) async fn remove(
 ) -> Result<(), ClusterError> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     remove_all(&namespaces, "the namespace", &names.namespaces, patience).await?;
-    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    remove_all(&definitions, "the definition", &names.definitions, patience).await
+    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+    remove_all(&crds, "the CRD", &names.crds, patience).await
 }
 
 async fn remove_all<K>(
@@ -170,9 +170,9 @@ mod tests {
         .unwrap()
     }
 
-    fn names(namespaces: &[&str], definitions: &[&str]) -> Names {
+    fn names(namespaces: &[&str], crds: &[&str]) -> Names {
         let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        Names { namespaces: set(namespaces), definitions: set(definitions) }
+        Names { namespaces: set(namespaces), crds: set(crds) }
     }
 
     #[test]
