@@ -13,8 +13,8 @@ use tiphys_lab::{Cluster, Home};
 use crate::deploy::{configure, deploy};
 use crate::resume::start;
 
-/// Shorter than a Lease by more than the time that a request may take.
-const A_WHILE: Duration = Duration::from_secs(15);
+/// Shorter than what is left of a Lease that was renewed in time.
+const A_WHILE: Duration = Duration::from_secs(20);
 /// Longer than a Lease.
 const FOR_GOOD: Duration = Duration::from_secs(50);
 
