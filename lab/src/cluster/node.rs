@@ -65,7 +65,8 @@ cgroupsPerQOS: false
 enforceNodeAllocatable: []
 maxPods: 250
 imageGCHighThresholdPercent: 100
-evictionHard: {{ memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1% }}
+# In bytes: one per cent of a large disk is gigabytes, and a lab with room enough would be refused.
+evictionHard: {{ memory.available: 100Mi, nodefs.available: 200Mi, imagefs.available: 200Mi }}
 registryPullQPS: 0
 nodeStatusUpdateFrequency: 4s
 ",
