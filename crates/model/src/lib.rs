@@ -4,6 +4,7 @@
 //! a [`Platform`] has no unknown names, no cycles and no impossible durations, so nothing
 //! behind it has to ask again.
 
+pub mod bootstrap;
 pub mod criterion;
 pub mod duration;
 pub mod exit;
@@ -16,6 +17,7 @@ pub mod plan;
 pub mod platform;
 pub mod scope;
 
+pub use bootstrap::Bootstrap;
 pub use criterion::Criterion;
 pub use exit::Exit;
 pub use expression::{Expression, ExpressionError};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::bootstrap::Bootstrap;
 use crate::criterion::Criterion;
 use crate::graph::{AppIx, Graph};
 use crate::name::{AppName, GroupName, PlatformName, StackName};
@@ -17,6 +18,8 @@ pub struct Platform {
     pub environment: Option<Environment>,
     pub source: Option<Source>,
     pub argocd: ArgoCd,
+    /// Not given where Argo CD is somebody else's.
+    pub bootstrap: Option<Bootstrap>,
     pub policies: Policies,
     pub apps: Vec<App>,
     pub graph: Graph,

@@ -75,6 +75,7 @@ pub fn platform(shape: Shape, chance: &mut Chance) -> Platform {
         name: PlatformName::parse("random").expect("a word is a name"),
         environment: None,
         source: None,
+        bootstrap: None,
         argocd: ArgoCd {
             namespace: "argocd".to_owned(),
             project: "platform".to_owned(),

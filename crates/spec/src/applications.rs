@@ -59,6 +59,7 @@ pub fn platform_from_applications(
         environment: head.environment,
         source: head.source,
         argocd: head.argocd,
+        bootstrap: head.bootstrap,
         policies: head.policies,
         apps,
         graph,

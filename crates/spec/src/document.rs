@@ -5,6 +5,7 @@
 //! nullable, which the derive cannot know: `required` says which are not optional. What they refer to (names,
 //! edges, groups) is checked later, in [`resolve`](crate::resolve).
 
+pub(crate) mod bootstrap;
 mod decode;
 
 use std::num::NonZeroU32;
@@ -19,6 +20,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::schema;
 use crate::source::{SourceIx, Sources, Span, Spanned};
 use crate::yaml::{self, Content, Meaning, Node, Scalar};
+use bootstrap::BootstrapDocument;
 
 pub(crate) const API_VERSION: &str = "tiphys.dev/v1alpha1";
 pub(crate) const KIND: &str = "Platform";
@@ -67,6 +69,8 @@ pub(crate) struct SpecDocument {
     /// Where the Applications live in Argo CD.
     #[schemars(with = "ArgoCdDocument")]
     pub(crate) argocd: Option<ArgoCdDocument>,
+    #[schemars(with = "BootstrapDocument")]
+    pub(crate) bootstrap: Option<BootstrapDocument>,
     /// How long automated sync is denied: while a run has authority, or always.
     #[schemars(schema_with = "schema::hold")]
     pub(crate) hold: Option<Hold>,

@@ -1,5 +1,6 @@
 //! From documents to a platform: merging files, resolving names, refusing cycles.
 
+mod bootstrap;
 mod criteria;
 mod edges;
 mod head;
@@ -42,8 +43,8 @@ pub(crate) fn platform(
     }
     let head = head::merge(heads, unread, in_directory, problems);
     let (apps, graph) = resolve_apps(apps, head.as_ref().map(|h| &h.groups), place, problems)?;
-    let Head { name, environment, source, argocd, policies, .. } = head?;
-    Some(Platform { name, environment, source, argocd, policies, apps, graph })
+    let Head { name, environment, source, argocd, bootstrap, policies, .. } = head?;
+    Some(Platform { name, environment, source, argocd, bootstrap, policies, apps, graph })
 }
 
 /// The apps of all files, not yet resolved.

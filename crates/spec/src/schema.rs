@@ -1,6 +1,7 @@
 //! The JSON Schema of platform files, generated from the document types.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema};
+use tiphys_model::bootstrap::Installer;
 use tiphys_model::platform::AppType;
 
 use crate::document::{
@@ -81,6 +82,26 @@ pub(crate) fn hold(_: &mut SchemaGenerator) -> Schema {
 
 pub(crate) fn access(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "enum": ["api", "kubernetes"], "default": "api" })
+}
+
+pub(crate) fn installer(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "enum": Installer::ALL.map(Installer::as_str), "default": "native" })
+}
+
+pub(crate) fn checksum(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": "^[0-9a-f]{64}$" })
+}
+
+pub(crate) fn https(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": "^https://[^/]" })
+}
+
+pub(crate) fn https_list(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "items": https(generator) })
+}
+
+pub(crate) fn texts(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "items": text(generator) })
 }
 
 pub(crate) fn app_type(_: &mut SchemaGenerator) -> Schema {

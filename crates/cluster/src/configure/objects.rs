@@ -166,6 +166,7 @@ pub(super) mod tests {
                 target_revision: "main".to_owned(),
                 path: "root".to_owned(),
             }),
+            bootstrap: None,
             argocd: ArgoCd {
                 namespace: "argocd".to_owned(),
                 project: "apps".to_owned(),

@@ -98,6 +98,7 @@ impl DeployedGraph {
             name: name.clone(),
             environment: None,
             source: None,
+            bootstrap: None,
             argocd: self.settings.argocd(namespace),
             apps: apps.collect::<Option<_>>().ok_or_else(garbled)?,
             policies,

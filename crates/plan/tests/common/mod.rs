@@ -45,6 +45,7 @@ pub(crate) fn platforms() -> impl Strategy<Value = Platform> {
             name: PlatformName::parse("random").unwrap(),
             environment: environment.clone(),
             source: source.clone(),
+            bootstrap: None,
             argocd: argocd.clone(),
             policies: policies.clone(),
             graph: graph(&apps),

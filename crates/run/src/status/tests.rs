@@ -59,6 +59,7 @@ fn platform(hold: Hold) -> Platform {
         name: PlatformName::parse("test").unwrap(),
         environment: None,
         source: None,
+        bootstrap: None,
         argocd: ArgoCd {
             namespace: "argocd".to_owned(),
             project: "apps".to_owned(),

@@ -124,6 +124,7 @@ impl Builder {
             name: PlatformName::parse("test").unwrap(),
             environment: None,
             source: None,
+            bootstrap: None,
             argocd: ArgoCd {
                 namespace: "argocd".to_owned(),
                 project: "platform".to_owned(),

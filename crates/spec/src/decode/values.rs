@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use tiphys_model::bootstrap::Installer;
 use tiphys_model::duration::{self, DurationError};
 use tiphys_model::platform::{AppType, ArgoCdAccess, Hold};
 use tiphys_model::{
@@ -251,6 +252,13 @@ impl Decode for ArgoCdAccess {
     fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
         let words = [("api", ArgoCdAccess::Api), ("kubernetes", ArgoCdAccess::Kubernetes)];
         word(node, "a way to act on Argo CD", &words, problems)
+    }
+}
+
+impl Decode for Installer {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let words = Installer::ALL.map(|installer| (installer.as_str(), installer));
+        word(node, "an installer", &words, problems)
     }
 }
 

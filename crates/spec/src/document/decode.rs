@@ -59,6 +59,7 @@ fn spec(node: Node<'_>, in_directory: bool, problems: &mut Diagnostics) -> Optio
         environment: fields.optional("environment", problems),
         source: fields.optional("source", problems),
         argocd: fields.optional("argocd", problems),
+        bootstrap: fields.optional("bootstrap", problems),
         hold: fields.optional("hold", problems),
         concurrency: fields.optional("concurrency", problems),
         groups: fields.optional("groups", problems),

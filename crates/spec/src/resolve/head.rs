@@ -4,9 +4,9 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use tiphys_model::platform::{ArgoCd, Environment, Group, Hold, Policies, Source};
-use tiphys_model::{GroupName, PlatformName};
+use tiphys_model::{Bootstrap, GroupName, PlatformName};
 
-use super::positive;
+use super::{bootstrap, positive};
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::document::{
     API_VERSION, ArgoCdDocument, GroupDocument, KIND, Metadata, PlatformDocument, SpecDocument,
@@ -22,6 +22,7 @@ pub(crate) struct Head {
     pub(crate) environment: Option<Environment>,
     pub(crate) source: Option<Source>,
     pub(crate) argocd: ArgoCd,
+    pub(crate) bootstrap: Option<Bootstrap>,
     pub(crate) policies: Policies,
     pub(crate) groups: Groups,
 }
@@ -137,6 +138,9 @@ pub(crate) fn resolve(name: PlatformName, spec: SpecDocument, problems: &mut Dia
         groups,
         timeout: spec.timeout.map_or(DEFAULT_TIMEOUT, |given| positive(&given, problems)),
     };
+    let argocd = argocd(spec.argocd);
+    let bootstrap =
+        spec.bootstrap.and_then(|given| bootstrap::resolve(given, &argocd.namespace, problems));
     Head {
         name,
         environment: spec.environment.map(|e| Environment { name: e.name, domain: e.domain }),
@@ -145,7 +149,8 @@ pub(crate) fn resolve(name: PlatformName, spec: SpecDocument, problems: &mut Dia
             target_revision: s.target_revision.unwrap_or_else(|| "HEAD".to_owned()),
             path: s.path,
         }),
-        argocd: argocd(spec.argocd),
+        bootstrap,
+        argocd,
         policies,
         groups: Groups { names, incomplete: given.incomplete },
     }

@@ -104,6 +104,7 @@ fn annotated(platform: Platform) -> Platform {
     Platform {
         environment: None,
         source: None,
+        bootstrap: None,
         argocd: ArgoCd {
             namespace: text("argocd"),
             project: text("platform"),

@@ -23,6 +23,29 @@ spec:
   environment: { name: production, domain: example.org }
   source: { repoURL: "https://git.example/platform.git", targetRevision: main, path: root }
   argocd: { namespace: argocd, project: platform, rootProject: platform-root, access: api }
+  bootstrap:
+    installer: native
+    highAvailability: true
+    timeout: 10m
+    argocd:
+      version: 3.2.6
+      manifests:
+        path: install/argocd.yaml
+        sha256: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+      patches: patches.yaml
+    workflows:
+      version: 3.7.14
+      namespace: argo
+      manifests:
+        url: https://example.org/install.yaml
+        sha256: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+    events:
+      version: 1.9.10
+      manifests:
+        chart: { repository: https://example.org, name: argo-events, version: 2.4.0, values: v.yaml }
+        sha256: cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc
+    images: [{ from: quay.io, to: mirror.example }]
+    endpoints: { registries: [quay.io], charts: [https://example.org] }
   hold: during-run
   concurrency: 16
   groups: [{ name: heavy, concurrency: 2 }, { name: unused, concurrency: 10000 }]
