@@ -7,6 +7,10 @@ use tiphys_model::{Platform, PlatformName};
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "tiphys");
 /// Whose it is, if several platforms live in one Argo CD.
 pub const PLATFORM_LABEL: &str = "tiphys.dev/platform";
+/// Which primitive an object of Phase 1 is a part of.
+pub const PRIMITIVE_LABEL: &str = "tiphys.dev/primitive";
+/// On the namespace of a primitive: which version of it is there as a whole.
+pub const VERSION: &str = "tiphys.dev/version";
 /// Who is named as the manager of the fields that we write.
 pub const FIELD_MANAGER: &str = "tiphys";
 /// Into how many ConfigMaps the deployed graph may be split: a Role has to name them all.
