@@ -28,6 +28,7 @@ mod lease;
 pub mod mounted;
 pub mod names;
 mod news;
+pub mod preflight;
 mod signals;
 pub mod status;
 mod teardown;

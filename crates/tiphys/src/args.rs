@@ -2,6 +2,7 @@
 
 mod configure;
 mod health;
+mod preflight;
 mod status;
 mod teardown;
 
@@ -13,6 +14,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 
 pub(crate) use configure::{ConfigureArgs, ObjectsFormat};
 pub(crate) use health::{HealthAction, HealthArgs, HealthFormat, HealthTestArgs};
+pub(crate) use preflight::{PreflightArgs, PreflightFormat};
 pub(crate) use status::{DocumentFormat, LookArgs, StatusArgs, ValidateArgs, WhyArgs};
 pub(crate) use teardown::TeardownArgs;
 
@@ -35,6 +37,12 @@ pub(crate) enum Action {
     ///
     /// Needs no cluster and changes nothing. The same seed gives the same run, byte for byte.
     Rehearse(RehearseArgs),
+    /// Check everything that must be there before a platform is set up; changes nothing
+    ///
+    /// Tools, cluster, connectivity, credentials, and what must not exist yet. What is not right
+    /// is told with what to do about it: 3 something is missing, 4 credentials are rejected or
+    /// lack a right, 6 the cluster cannot be reached. Warnings do not count.
+    Preflight(PreflightArgs),
     /// Deploy the platform: everything in dependency order, each step gated on health
     ///
     /// Run it again to resume: what is done is found done, what is under way is taken over.

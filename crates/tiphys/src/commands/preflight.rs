@@ -1,0 +1,30 @@
+//! `tiphys preflight`: Phase 0. It changes nothing.
+
+use tiphys_cluster::preflight::Preflight;
+use tiphys_model::Exit;
+use tiphys_report::{JunitReport, PreflightReport};
+
+use crate::args::{PreflightArgs, PreflightFormat};
+use crate::failure::Failure;
+use crate::{input, output, runtime};
+
+pub(crate) fn run(args: &PreflightArgs) -> Result<Exit, Failure> {
+    let platform = input::platform(Some(&args.file))?;
+    let access = args.cluster.access();
+    let preflight = Preflight {
+        platform: &platform,
+        access: &access,
+        credentials: &args.credentials,
+        strict: args.strict,
+    };
+    let report = runtime::block_on(async { Ok(preflight.run().await) })?;
+    match args.output {
+        PreflightFormat::Json => output::data(|mut out| {
+            serde_json::to_writer_pretty(&mut out, &report)?;
+            writeln!(out)
+        })?,
+        PreflightFormat::Junit => output::data(|out| write!(out, "{}", JunitReport(&report)))?,
+        PreflightFormat::Table => output::text(|out| write!(out, "{}", PreflightReport(&report)))?,
+    }
+    Ok(report.verdict.exit())
+}
