@@ -7,7 +7,7 @@
 mod installation;
 mod intent;
 mod jwt;
-mod objects;
+pub(crate) mod objects;
 mod remove;
 mod rights;
 mod tokens;

@@ -147,7 +147,7 @@ fn config_map(platform: &Platform, name: &str, data: &Map<String, Value>) -> Val
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use std::num::NonZeroU32;
     use std::time::Duration;
 
@@ -157,7 +157,7 @@ pub(super) mod tests {
     use super::*;
 
     /// A platform without apps: they have no part in this.
-    pub(in super::super) fn platform(name: &str) -> Platform {
+    pub(crate) fn platform(name: &str) -> Platform {
         Platform {
             name: PlatformName::parse(name).unwrap(),
             environment: None,
