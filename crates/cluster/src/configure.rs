@@ -21,6 +21,7 @@ use serde_json::{Map, Value, json};
 use tiphys_model::Platform;
 
 use crate::error::{ClusterError, Kind};
+use crate::mounted::Git;
 use crate::names::{FIELD_MANAGER, Purpose};
 use installation::ARGOCD_SECRET;
 pub(crate) use installation::check as check_installation;
@@ -74,13 +75,15 @@ impl fmt::Display for Change {
     }
 }
 
-/// Makes the platform's part of Argo CD what it should be.
+/// Makes the platform's part of Argo CD what it should be. Without a login for Git, whatever Argo
+/// CD knows of the repository stays as it is.
 pub async fn configure(
     client: &Client,
     platform: &Platform,
+    git: &Git,
     mode: Mode,
 ) -> Result<Vec<Change>, ClusterError> {
-    let desired = objects::desired(platform)?;
+    let desired = objects::desired(platform, git)?;
     installation::check(client, &platform.argocd.namespace).await?;
     let mut intents = Vec::new();
     for desired in desired {

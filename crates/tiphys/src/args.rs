@@ -1,5 +1,6 @@
 //! The command line. Doc comments are the help texts.
 
+mod bootstrap;
 mod configure;
 mod health;
 mod status;
@@ -11,7 +12,8 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 
-pub(crate) use configure::{ConfigureArgs, ObjectsFormat};
+pub(crate) use bootstrap::BootstrapArgs;
+pub(crate) use configure::{ConfigureArgs, CredentialsArgs, ObjectsFormat};
 pub(crate) use health::{HealthAction, HealthArgs, HealthFormat, HealthTestArgs};
 pub(crate) use status::{DocumentFormat, LookArgs, StatusArgs, ValidateArgs, WhyArgs};
 pub(crate) use teardown::TeardownArgs;
@@ -35,6 +37,11 @@ pub(crate) enum Action {
     ///
     /// Needs no cluster and changes nothing. The same seed gives the same run, byte for byte.
     Rehearse(RehearseArgs),
+    /// Install what the platform stands on: Argo CD, Argo Workflows, Argo Events, all pinned
+    ///
+    /// Run it again at any time: what is as it should be is not touched. It ends by starting the
+    /// run that deploys the platform.
+    Bootstrap(BootstrapArgs),
     /// Deploy the platform: everything in dependency order, each step gated on health
     ///
     /// Run it again to resume: what is done is found done, what is under way is taken over.
@@ -142,6 +149,8 @@ pub(crate) struct DeployArgs {
     pub(crate) platform: PlatformArgs,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
+    #[command(flatten)]
+    pub(crate) credentials: CredentialsArgs,
     /// Deploy what the scope depends on as well, instead of only checking it
     #[arg(long)]
     pub(crate) with_dependencies: bool,

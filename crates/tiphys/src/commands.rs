@@ -1,5 +1,6 @@
 //! One module an action.
 
+pub(crate) mod bootstrap;
 pub(crate) mod completion;
 pub(crate) mod configure;
 pub(crate) mod deploy;

@@ -37,6 +37,7 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<Exit, Failure> {
     match args.action {
+        Action::Bootstrap(args) => return commands::bootstrap::run(&args),
         Action::Deploy(args) => return commands::deploy::run(&args),
         Action::Health(args) => return commands::health::run(&args),
         Action::Rehearse(args) => return commands::rehearse::run(args),

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tiphys_model::bootstrap::{Bootstrap, Primitive, PrimitiveName};
 use tiphys_model::{Platform, PlatformName};
 
-use crate::names::{MANAGED_BY, PRIMITIVE_LABEL};
+use crate::names::{INSTALLED_FOR, MANAGED_BY, PRIMITIVE_LABEL};
 
 /// The ConfigMap that says which version of a primitive is there as a whole.
 pub(super) const NOTE: &str = "tiphys-primitive";
@@ -80,7 +80,9 @@ pub fn render(
     if let Some(executor) = mirrored {
         argue(&mut objects, "workflow-controller", &["--executor-image", &executor]);
     }
-    objects.iter_mut().for_each(|object| images::rewrite(object, &bootstrap.images));
+    for object in &mut objects {
+        images::rewrite(object, &bootstrap.images);
+    }
     if bootstrap.high_availability {
         warnings.extend(single(&objects));
     }
@@ -88,7 +90,9 @@ pub fn render(
     if let Some(patches) = &given.patches {
         overlay::lay(&mut objects, &manifests::read(patches)?, &primitive.namespace)?;
     }
-    objects.iter_mut().for_each(|object| label(object, primitive.name));
+    for object in &mut objects {
+        label(object, &platform.name, primitive.name);
+    }
     Ok(Rendered {
         primitive: primitive.clone(),
         stages: stages(&platform.name, primitive, objects),
@@ -105,9 +109,9 @@ fn stages(platform: &PlatformName, primitive: &Primitive, mut objects: Vec<Value
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": { "name": NOTE, "namespace": primitive.namespace },
-        "data": { "version": primitive.version, "platform": platform.as_str() },
+        "data": { "version": primitive.version },
     });
-    label(&mut note, primitive.name);
+    label(&mut note, platform, primitive.name);
     let name = primitive.name.as_str();
     vec![
         Stage { name: format!("{name}: namespace and CRDs"), objects },
@@ -160,10 +164,11 @@ fn identity(object: &Value) -> (String, String, String) {
 }
 
 /// So that it is found again, and not taken for somebody else's.
-fn label(object: &mut Value, primitive: PrimitiveName) {
+pub(super) fn label(object: &mut Value, platform: &PlatformName, primitive: PrimitiveName) {
     let labels = &mut object["metadata"]["labels"];
     labels[MANAGED_BY.0] = MANAGED_BY.1.into();
     labels[PRIMITIVE_LABEL] = primitive.as_str().into();
+    labels[INSTALLED_FOR] = platform.as_str().into();
 }
 
 /// The spec of the pods that a workload makes.

@@ -14,7 +14,8 @@ pub(super) fn read(text: &str) -> Result<Vec<Value>, RenderError> {
             Value::Null => {}
             Value::Object(mut fields) if fields.get("kind").is_some_and(|kind| kind == "List") => {
                 let items = fields.remove("items");
-                objects.extend(items.iter().flat_map(|items| items.as_array()).flatten().cloned());
+                objects
+                    .extend(items.iter().filter_map(|items| items.as_array()).flatten().cloned());
             }
             object => objects.push(checked(object, number)?),
         }

@@ -55,6 +55,9 @@ const REPLICATED: [&str; 7] = [
     "workflow-controller",
 ];
 
+/// How many share the clusters, as Argo CD's controller is told.
+const SHARDS: &str = "ARGOCD_CONTROLLER_REPLICAS";
+
 /// Gives what can have them several replicas. What upstream has set to more stays.
 pub(super) fn replicate(object: &mut Value, replicas: u64) {
     let few = object["spec"]["replicas"].as_u64().unwrap_or(1) < replicas;
@@ -68,7 +71,6 @@ pub(super) fn replicate(object: &mut Value, replicas: u64) {
             let container = object.pointer_mut("/spec/template/spec/containers/0");
             let Some(container) = container else { return };
             let mut variables = container["env"].as_array().cloned().unwrap_or_default();
-            const SHARDS: &str = "ARGOCD_CONTROLLER_REPLICAS";
             variables.retain(|variable| variable["name"] != SHARDS);
             variables.push(json!({ "name": SHARDS, "value": replicas.to_string() }));
             container["env"] = variables.into();
