@@ -10,6 +10,7 @@ mod jwt;
 pub(crate) mod objects;
 mod remove;
 mod rights;
+mod rotate;
 mod tokens;
 
 use std::fmt;
@@ -28,6 +29,7 @@ pub(crate) use installation::check as check_installation;
 use intent::{How, Intent};
 use objects::Desired;
 pub(crate) use remove::remove;
+pub use rotate::rotate;
 use tokens::Mint;
 
 const ATTEMPTS: u32 = 10;
@@ -152,14 +154,18 @@ fn again(attempts: &mut u32, mut error: ClusterError) -> Result<(), ClusterError
     Ok(())
 }
 
+/// In seconds, as tokens say it.
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    i64::try_from(now).unwrap_or(i64::MAX)
+}
+
 /// A token is registered before it is handed out.
 async fn token_intents(client: &Client, platform: &Platform) -> Result<Vec<Intent>, ClusterError> {
     let namespace = &platform.argocd.namespace;
     let keys = installation::keys(client, namespace).await?;
     let certificate = installation::certificate(client, namespace, &keys).await?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let now = i64::try_from(now).unwrap_or(i64::MAX);
-    let mint = Mint { platform, key: &keys.key, now };
+    let mint = Mint { platform, key: &keys.key, now: now() };
     let mut registered = Map::new();
     let mut secrets = Vec::new();
     for purpose in Purpose::ALL {

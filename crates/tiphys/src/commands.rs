@@ -7,6 +7,7 @@ pub(crate) mod deploy;
 pub(crate) mod health;
 pub(crate) mod plan;
 pub(crate) mod rehearse;
+pub(crate) mod rotate;
 pub(crate) mod schema;
 pub(crate) mod status;
 pub(crate) mod teardown;

@@ -46,6 +46,7 @@ fn run(args: Args) -> Result<Exit, Failure> {
         Action::Teardown(args) => return commands::teardown::run(&args),
         Action::Why(args) => return commands::why::run(&args),
         Action::Plan(args) => commands::plan::run(&args),
+        Action::RotateCredentials(args) => commands::rotate::run(&args),
         Action::Configure(args) => commands::configure::run(&args),
         Action::Schema => commands::schema::run(),
         Action::Completion(args) => commands::completion::run(&args),

@@ -6,7 +6,7 @@ use clap::{Args as ClapArgs, ValueEnum, ValueHint};
 
 use tiphys_cluster::mounted::{self, Mounted};
 
-use super::ClusterArgs;
+use super::{ClusterArgs, DeployedArgs};
 use crate::failure::Failure;
 
 #[derive(Debug, ClapArgs)]
@@ -27,6 +27,14 @@ pub(crate) struct ConfigureArgs {
     /// How to print the objects
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: ObjectsFormat,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RotateArgs {
+    #[command(flatten)]
+    pub(crate) platform: DeployedArgs,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
 }
 
 /// Where credentials are.
