@@ -1,12 +1,15 @@
 //! Argo CD's own API, through which a run acts.
 
 mod call;
+mod token;
 mod transport;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderValue, Method};
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
 use secrecy::SecretString;
 use serde::Serialize;
 use tiphys_model::OperationId;
@@ -15,6 +18,7 @@ use tiphys_run::Revisions;
 use crate::agent;
 use crate::application::{Application, OPERATION_INFO};
 pub use call::{CallError, Refusal};
+use token::Token;
 pub use transport::{Endpoint, Security};
 
 /// How long an answer may take that does not wait for Argo CD's controller.
@@ -27,7 +31,7 @@ const REFRESH_PATIENCE: Duration = Duration::from_secs(60);
 pub struct ArgoCd {
     http: transport::Http,
     base: Arc<str>,
-    token: Option<Arc<SecretString>>,
+    token: Option<Token>,
     agent: HeaderValue,
 }
 
@@ -61,12 +65,18 @@ impl ArgoCd {
     pub fn new(endpoint: Endpoint, token: Option<SecretString>) -> Self {
         let base = endpoint.base();
         let http = transport::http(endpoint);
-        ArgoCd { http, base, token: token.map(Arc::new), agent: agent::PROGRAM }
+        ArgoCd { http, base, token: token.map(Token::new), agent: agent::PROGRAM }
     }
 
     #[must_use]
     pub fn with_token(mut self, token: SecretString) -> Self {
-        self.token = Some(Arc::new(token));
+        self.token = Some(Token::new(token));
+        self
+    }
+
+    /// A token that is rotated while it is used is read again from its Secret.
+    pub(crate) fn renewing_from(mut self, secrets: Api<Secret>, name: &str) -> Self {
+        self.token = self.token.map(|token| token.renewing_from(secrets, name));
         self
     }
 

@@ -7,9 +7,10 @@
 mod installation;
 mod intent;
 mod jwt;
-mod objects;
+pub(crate) mod objects;
 mod remove;
 mod rights;
+mod rotate;
 mod tokens;
 
 use std::fmt;
@@ -21,12 +22,14 @@ use serde_json::{Map, Value, json};
 use tiphys_model::Platform;
 
 use crate::error::{ClusterError, Kind};
+use crate::mounted::Git;
 use crate::names::{FIELD_MANAGER, Purpose};
 use installation::ARGOCD_SECRET;
 pub(crate) use installation::check as check_installation;
 use intent::{How, Intent};
 use objects::Desired;
 pub(crate) use remove::remove;
+pub use rotate::rotate;
 use tokens::Mint;
 
 const ATTEMPTS: u32 = 10;
@@ -74,13 +77,15 @@ impl fmt::Display for Change {
     }
 }
 
-/// Makes the platform's part of Argo CD what it should be.
+/// Makes the platform's part of Argo CD what it should be. Without a login for Git, whatever Argo
+/// CD knows of the repository stays as it is.
 pub async fn configure(
     client: &Client,
     platform: &Platform,
+    git: &Git,
     mode: Mode,
 ) -> Result<Vec<Change>, ClusterError> {
-    let desired = objects::desired(platform)?;
+    let desired = objects::desired(platform, git)?;
     installation::check(client, &platform.argocd.namespace).await?;
     let mut intents = Vec::new();
     for desired in desired {
@@ -149,14 +154,18 @@ fn again(attempts: &mut u32, mut error: ClusterError) -> Result<(), ClusterError
     Ok(())
 }
 
+/// In seconds, as tokens say it.
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    i64::try_from(now).unwrap_or(i64::MAX)
+}
+
 /// A token is registered before it is handed out.
 async fn token_intents(client: &Client, platform: &Platform) -> Result<Vec<Intent>, ClusterError> {
     let namespace = &platform.argocd.namespace;
     let keys = installation::keys(client, namespace).await?;
     let certificate = installation::certificate(client, namespace, &keys).await?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let now = i64::try_from(now).unwrap_or(i64::MAX);
-    let mint = Mint { platform, key: &keys.key, now };
+    let mint = Mint { platform, key: &keys.key, now: now() };
     let mut registered = Map::new();
     let mut secrets = Vec::new();
     for purpose in Purpose::ALL {

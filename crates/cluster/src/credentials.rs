@@ -34,7 +34,9 @@ pub(crate) async fn argocd(
 ) -> Result<ArgoCd, ClusterError> {
     let (token, security) = read(client, platform, purpose).await?;
     let endpoint = Endpoint::new(client.clone(), &platform.argocd.namespace, security);
-    Ok(ArgoCd::new(endpoint, Some(token)))
+    let secrets = Api::namespaced(client.clone(), &platform.argocd.namespace);
+    let name = purpose.secret(platform);
+    Ok(ArgoCd::new(endpoint, Some(token)).renewing_from(secrets, &name))
 }
 
 async fn read(

@@ -68,6 +68,23 @@ impl Kinds {
         })
     }
 
+    /// Where to write an object that is in this version of its kind.
+    pub(crate) fn api_in(&self, object: &ObjectName, version: &str) -> Option<Api<DynamicObject>> {
+        let known = self.known.get(&(object.group.clone(), object.kind.clone()))?;
+        let mut resource = known.resource.clone();
+        resource.api_version = match &*object.group {
+            "" => version.to_owned(),
+            group => format!("{group}/{version}"),
+        };
+        version.clone_into(&mut resource.version);
+        let client = self.client.clone();
+        Some(if known.namespaced {
+            Api::namespaced_with(client, &object.namespace, &resource)
+        } else {
+            Api::all_with(client, &resource)
+        })
+    }
+
     /// The object as it is now; `None` if it is not there, or there is no such kind.
     pub(crate) async fn get(
         &self,

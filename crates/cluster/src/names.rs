@@ -9,10 +9,12 @@ pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "tiphys");
 pub const PLATFORM_LABEL: &str = "tiphys.dev/platform";
 /// Which primitive an object of Phase 1 is a part of.
 pub const PRIMITIVE_LABEL: &str = "tiphys.dev/primitive";
-/// On the namespace of a primitive: which version of it is there as a whole.
-pub const VERSION: &str = "tiphys.dev/version";
+/// The platform that a primitive was installed for, and with which it goes.
+pub const INSTALLED_FOR: &str = "tiphys.dev/installed-for";
 /// Who is named as the manager of the fields that we write.
 pub const FIELD_MANAGER: &str = "tiphys";
+/// The same for what Phase 1 installs: objects that `configure` adds to have two owners.
+pub const BOOTSTRAP_MANAGER: &str = "tiphys.bootstrap";
 /// Into how many ConfigMaps the deployed graph may be split: a Role has to name them all.
 pub const GRAPH_SHARDS: usize = 8;
 
@@ -37,6 +39,18 @@ pub fn graph(platform: &PlatformName) -> Vec<String> {
 #[must_use]
 pub fn root_application(platform: &Platform) -> String {
     format!("{}-root", platform.name)
+}
+
+/// The Secret with which Argo CD logs in to the platform's repository.
+#[must_use]
+pub fn repository(platform: &Platform) -> String {
+    format!("{}-repository", own(platform))
+}
+
+/// The Secret with the password of Argo CD's `admin`, where it was set by us.
+#[must_use]
+pub fn admin(platform: &Platform) -> String {
+    format!("{}-admin", own(platform))
 }
 
 /// What a token is for. Each purpose has an account of Argo CD's and a Secret of the platform's.

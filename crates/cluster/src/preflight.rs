@@ -4,13 +4,11 @@
 mod absence;
 mod cluster;
 mod command;
-mod docker;
 mod git;
 mod registry;
 mod rights;
 mod ssh;
 mod tools;
-mod web;
 
 use std::future::Future;
 use std::path::Path;
@@ -18,6 +16,7 @@ use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, StreamExt};
+use http::StatusCode;
 use tiphys_model::{Bootstrap, Platform};
 use tiphys_run::preflight::connectivity::{self, Purpose};
 use tiphys_run::preflight::tools::Needs;
@@ -28,6 +27,7 @@ use tokio::time::timeout;
 
 use crate::connect::Access;
 use crate::error::{ClusterError, Kind};
+use crate::https::{Answer, Unanswered};
 use crate::mounted::Mounted;
 
 /// How long one program, endpoint or request may take: what hangs has failed.
@@ -111,6 +111,29 @@ async fn within_patience<T>(
         let error = ClusterError::new(Kind::Unreachable, what, silence());
         Err(error.hint("check that the cluster is up and the kubeconfig's server is right"))
     })
+}
+
+/// An answer of a server on the web within its time.
+async fn answered(
+    asked: impl Future<Output = Result<Answer, Unanswered>>,
+) -> Result<Answer, Unanswered> {
+    timeout(PATIENCE, asked).await.unwrap_or_else(|_| Err(silence()))
+}
+
+/// Who asked without credentials, or with wrong ones, is told one of these.
+fn is_refusal(answer: &Answer) -> bool {
+    [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::NOT_FOUND]
+        .contains(&answer.status)
+}
+
+/// What to do about a server that does not answer.
+fn advice(why: &str) -> String {
+    let next = if why.contains("certificate") {
+        "put the authority's certificate into `ca.crt` beside the credentials, or repair the server"
+    } else {
+        "check the address in the platform file, name resolution, proxies and firewalls"
+    };
+    next.to_owned()
 }
 
 fn silence() -> String {

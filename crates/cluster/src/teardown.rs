@@ -26,6 +26,7 @@ use crate::act::Actor;
 use crate::agent;
 use crate::application::Application;
 use crate::belongings::Belongings;
+use crate::bootstrap;
 use crate::engine::Engine;
 use crate::error::ClusterError;
 use crate::graph::{DeployedGraph, GraphStore};
@@ -92,6 +93,10 @@ impl Teardown {
         let namespace = &self.platform.argocd.namespace;
         let note = |text: String| news(News::Note(text));
         if !self.is_there().await? {
+            // The one before may have been stopped when only they were left.
+            if let Some(verdict) = self.remove_primitives_at_last(&mut signals, &note).await? {
+                return Ok(ended(verdict));
+            }
             note(format!("nothing of the platform `{}` is there", self.platform.name));
             return Ok(ended(Verdict::Succeeded));
         }
@@ -114,11 +119,30 @@ impl Teardown {
         match Box::pin(named.tear_down(run, &mut lease, &mut signals, news)).await {
             Ok(End::Removed(leftovers)) => {
                 lease.remove().await?;
-                Ok(TornDown { verdict: Verdict::Succeeded, leftovers })
+                let ended = named.remove_primitives_at_last(&mut signals, &note).await?;
+                Ok(TornDown { verdict: ended.unwrap_or(Verdict::Succeeded), leftovers })
             }
             Ok(End::Stays(torn_down)) => lease.release().await.map(|()| torn_down),
             // What went wrong says more than what the Lease does.
             Err(error) => lease.release().await.and(Err(error)),
+        }
+    }
+
+    /// What the Lease itself stands on goes when it is not needed any more. `None`: there was
+    /// nothing of it.
+    async fn remove_primitives_at_last(
+        &self,
+        signals: &mut Signals,
+        note: &dyn Fn(String),
+    ) -> Result<Option<Verdict>, ClusterError> {
+        if self.extent != Extent::Platform || self.wishes.keep_primitives {
+            return Ok(None);
+        }
+        tokio::select! {
+            removed = bootstrap::remove(&self.client, &self.platform.name, note) => {
+                Ok(removed?.then_some(Verdict::Succeeded))
+            }
+            signal = signals.next() => Ok(Some(Verdict::Interrupted(signal))),
         }
     }
 

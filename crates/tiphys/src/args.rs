@@ -1,5 +1,6 @@
 //! The command line. Doc comments are the help texts.
 
+mod bootstrap;
 mod configure;
 mod health;
 mod preflight;
@@ -12,7 +13,8 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 
-pub(crate) use configure::{ConfigureArgs, ObjectsFormat};
+pub(crate) use bootstrap::BootstrapArgs;
+pub(crate) use configure::{ConfigureArgs, CredentialsArgs, ObjectsFormat, RotateArgs};
 pub(crate) use health::{HealthAction, HealthArgs, HealthFormat, HealthTestArgs};
 pub(crate) use preflight::{PreflightArgs, PreflightFormat};
 pub(crate) use status::{DocumentFormat, LookArgs, StatusArgs, ValidateArgs, WhyArgs};
@@ -37,28 +39,38 @@ pub(crate) enum Action {
     ///
     /// Needs no cluster and changes nothing. The same seed gives the same run, byte for byte.
     Rehearse(RehearseArgs),
-    /// Check everything that must be there before a platform is set up; changes nothing
+    /// Check what must be there before a platform is set up; changes nothing
     ///
     /// Tools, cluster, connectivity, credentials, and what must not exist yet. What is not right
     /// is told with what to do about it: 3 something is missing, 4 credentials are rejected or
     /// lack a right, 6 the cluster cannot be reached. Warnings do not count.
     Preflight(PreflightArgs),
+    /// Install what the platform stands on: Argo CD, Workflows and Events, pinned
+    ///
+    /// Run it again at any time: what is as it should be is not touched. It ends by starting the
+    /// run that deploys the platform.
+    Bootstrap(BootstrapArgs),
     /// Deploy the platform: everything in dependency order, each step gated on health
     ///
     /// Run it again to resume: what is done is found done, what is under way is taken over.
     Deploy(DeployArgs),
-    /// Set up an existing Argo CD for the platform: projects, root app, rights, tokens
+    /// Set up an existing Argo CD: projects, root app, rights, tokens
     ///
     /// Run it again at any time: what is as it should be is not touched, and a token that was
     /// revoked is replaced. Fields that somebody else manages are never taken.
     Configure(ConfigureArgs),
+    /// Replace the platform's tokens and passwords, at any time
+    ///
+    /// The password of `admin` is replaced if bootstrap has set it. Runs that go on meanwhile are not disturbed: the old token is revoked when the new one is
+    /// in its place.
+    RotateCredentials(RotateArgs),
     /// Say whether the platform is as it should be, and what is not; changes nothing
     ///
     /// Exits with 0 if every app is Synced and Healthy at what its source says, otherwise with 1.
     Validate(ValidateArgs),
     /// Show phase, authority, hold and the state of each app; changes nothing
     Status(StatusArgs),
-    /// Explain the state of an app: reasons, gate, evidence, what to do next; changes nothing
+    /// Explain the state of an app: reasons, evidence, what next; changes nothing
     Why(WhyArgs),
     /// Remove the platform: everything in reverse order, each step confirmed gone
     ///
@@ -150,6 +162,8 @@ pub(crate) struct DeployArgs {
     pub(crate) platform: PlatformArgs,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
+    #[command(flatten)]
+    pub(crate) credentials: CredentialsArgs,
     /// Deploy what the scope depends on as well, instead of only checking it
     #[arg(long)]
     pub(crate) with_dependencies: bool,

@@ -1,5 +1,6 @@
 //! One module an action.
 
+pub(crate) mod bootstrap;
 pub(crate) mod completion;
 pub(crate) mod configure;
 pub(crate) mod deploy;
@@ -7,6 +8,7 @@ pub(crate) mod health;
 pub(crate) mod plan;
 pub(crate) mod preflight;
 pub(crate) mod rehearse;
+pub(crate) mod rotate;
 pub(crate) mod schema;
 pub(crate) mod status;
 pub(crate) mod teardown;

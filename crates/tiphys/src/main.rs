@@ -37,6 +37,7 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<Exit, Failure> {
     match args.action {
+        Action::Bootstrap(args) => return commands::bootstrap::run(&args),
         Action::Deploy(args) => return commands::deploy::run(&args),
         Action::Health(args) => return commands::health::run(&args),
         Action::Preflight(args) => return commands::preflight::run(&args),
@@ -46,6 +47,7 @@ fn run(args: Args) -> Result<Exit, Failure> {
         Action::Teardown(args) => return commands::teardown::run(&args),
         Action::Why(args) => return commands::why::run(&args),
         Action::Plan(args) => commands::plan::run(&args),
+        Action::RotateCredentials(args) => commands::rotate::run(&args),
         Action::Configure(args) => commands::configure::run(&args),
         Action::Schema => commands::schema::run(),
         Action::Completion(args) => commands::completion::run(&args),

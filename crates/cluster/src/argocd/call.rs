@@ -43,8 +43,29 @@ struct Problem {
 }
 
 impl ArgoCd {
-    /// `path` is relative to `/api/v1/`.
+    /// `path` is relative to `/api/v1/`. A token that was revoked is renewed once, if there is a
+    /// new one: whoever rotates it does not disturb a run.
     pub async fn call<A: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&impl Serialize>,
+        patience: Duration,
+    ) -> Result<A, CallError> {
+        let answer = self.call_once(method.clone(), path, body, patience).await;
+        match &answer {
+            Err(CallError::Refused { refusal: Refusal::Unauthenticated, .. }) => {}
+            _ => return answer,
+        }
+        match &self.token {
+            Some(token) if token.renew().await => {
+                self.call_once(method, path, body, patience).await
+            }
+            _ => answer,
+        }
+    }
+
+    async fn call_once<A: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,
@@ -91,7 +112,7 @@ impl ArgoCd {
             .header(header::CONTENT_TYPE, "application/json");
         if let Some(token) = &self.token {
             let mut value =
-                header::HeaderValue::try_from(format!("Bearer {}", token.expose_secret()))?;
+                header::HeaderValue::try_from(format!("Bearer {}", token.now().expose_secret()))?;
             value.set_sensitive(true);
             request = request.header(header::AUTHORIZATION, value);
         }

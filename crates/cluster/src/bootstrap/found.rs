@@ -2,21 +2,24 @@
 
 use std::fmt;
 
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Api, Client};
 use tiphys_model::bootstrap::{Primitive, PrimitiveName};
 
 use crate::error::ClusterError;
-use crate::names::{MANAGED_BY, PRIMITIVE_LABEL, VERSION};
+use crate::names::{MANAGED_BY, PRIMITIVE_LABEL};
+
+use super::render::NOTE;
 
 /// What is there of one primitive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     Absent,
-    /// Installed by us, or begun to be: of this version, if that was noted.
+    /// Installed by us, or begun to be.
     Ours {
+        /// What is there as a whole; nothing, if no installation has come to its end.
         version: Option<String>,
     },
     /// What was seen of somebody else's.
@@ -44,9 +47,13 @@ pub async fn found(client: &Client, primitive: &Primitive) -> Result<Found, Clus
     let crd = crd(primitive.name);
     let what = format!("the CRD {crd} cannot be read");
     let definition = crds.get_metadata_opt(crd).await.map_err(ClusterError::kube(what))?;
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), name);
+    let what = format!("the ConfigMap {NOTE} in {name} cannot be read");
+    let note = maps.get_opt(NOTE).await.map_err(ClusterError::kube(what))?;
     Ok(judge(
         primitive.name,
-        [
+        note.and_then(|map| map.data?.remove("version")),
+        &[
             Seen { kind: "namespace", name, metadata: namespace.as_ref().map(|n| &n.metadata) },
             Seen { kind: "CRD", name: crd, metadata: definition.as_ref().map(|d| &d.metadata) },
         ],
@@ -66,7 +73,7 @@ impl fmt::Display for Seen<'_> {
     }
 }
 
-fn judge(primitive: PrimitiveName, seen: [Seen<'_>; 2]) -> Found {
+fn judge(primitive: PrimitiveName, version: Option<String>, seen: &[Seen<'_>]) -> Found {
     let there: Vec<(&Seen<'_>, &ObjectMeta)> =
         seen.iter().filter_map(|seen| Some((seen, seen.metadata?))).collect();
     if there.is_empty() {
@@ -77,13 +84,7 @@ fn judge(primitive: PrimitiveName, seen: [Seen<'_>; 2]) -> Found {
     if !foreign.is_empty() {
         return Found::Foreign { seen: foreign };
     }
-    let version = there.iter().find_map(|(_, metadata)| version(metadata));
     Found::Ours { version }
-}
-
-/// A version is written when everything of it has been applied.
-fn version(metadata: &ObjectMeta) -> Option<String> {
-    metadata.annotations.as_ref()?.get(VERSION).cloned()
 }
 
 pub(super) fn is_ours(metadata: &ObjectMeta, primitive: PrimitiveName) -> bool {
@@ -95,34 +96,29 @@ pub(super) fn is_ours(metadata: &ObjectMeta, primitive: PrimitiveName) -> bool {
 mod tests {
     use super::*;
 
-    fn metadata(labels: &[(&str, &str)], version: Option<&str>) -> ObjectMeta {
+    fn metadata(labels: &[(&str, &str)]) -> ObjectMeta {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        ObjectMeta {
-            labels: Some(labels.iter().map(own).collect()),
-            annotations: version.map(|version| [own(&(VERSION, version))].into()),
-            ..ObjectMeta::default()
-        }
+        ObjectMeta { labels: Some(labels.iter().map(own).collect()), ..ObjectMeta::default() }
     }
 
     #[test]
     fn what_is_not_labelled_as_ours_is_somebody_elses() {
-        let ours = [MANAGED_BY, (PRIMITIVE_LABEL, "argocd")];
-        let (ours_now, begun) = (metadata(&ours, Some("3.2.6")), metadata(&ours, None));
-        let others = metadata(&[("app.kubernetes.io/managed-by", "Helm")], None);
-        let of_another = metadata(&[MANAGED_BY, (PRIMITIVE_LABEL, "events")], Some("1.9.10"));
+        let ours = metadata(&[MANAGED_BY, (PRIMITIVE_LABEL, "argocd")]);
+        let others = metadata(&[("app.kubernetes.io/managed-by", "Helm")]);
+        let of_another = metadata(&[MANAGED_BY, (PRIMITIVE_LABEL, "events")]);
         let look = |namespace: Option<&ObjectMeta>, crd: Option<&ObjectMeta>| {
             let seen = |kind, name, metadata| Seen { kind, name, metadata };
-            judge(PrimitiveName::ArgoCd, [seen("namespace", "n", namespace), seen("CRD", "c", crd)])
+            let seen = [seen("namespace", "n", namespace), seen("CRD", "c", crd)];
+            judge(PrimitiveName::ArgoCd, None, &seen)
         };
         let foreign = |names: &[&str]| Found::Foreign {
             seen: names.iter().map(|name| (*name).to_owned()).collect(),
         };
-        let version = |version: &str| Found::Ours { version: Some(version.to_owned()) };
         assert_eq!(look(None, None), Found::Absent);
-        assert_eq!(look(Some(&ours_now), Some(&begun)), version("3.2.6"));
-        assert_eq!(look(Some(&begun), None), Found::Ours { version: None });
+        assert_eq!(look(Some(&ours), Some(&ours)), Found::Ours { version: None });
+        assert_eq!(look(Some(&ours), None), Found::Ours { version: None });
         assert_eq!(look(Some(&others), None), foreign(&["the namespace n"]));
-        assert_eq!(look(Some(&ours_now), Some(&others)), foreign(&["the CRD c"]));
+        assert_eq!(look(Some(&ours), Some(&others)), foreign(&["the CRD c"]));
         assert_eq!(look(None, Some(&of_another)), foreign(&["the CRD c"]));
         assert_eq!(look(Some(&others), Some(&others)), foreign(&["the namespace n", "the CRD c"]));
     }

@@ -1,5 +1,7 @@
 //! The platform's objects in Argo CD, as plain data: projects, root app, accounts, policy.
 
+use base64::Engine;
+use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};
 use tiphys_model::Platform;
 use tiphys_model::platform::Source;
@@ -7,6 +9,7 @@ use tiphys_model::platform::Source;
 use super::rights;
 use crate::definitions::{self, SETTINGS};
 use crate::error::{ClusterError, Kind};
+use crate::mounted::{Git, Login};
 use crate::names::{self, FIELD_MANAGER, MANAGED_BY, PLATFORM_LABEL, Purpose};
 
 /// The cluster that Argo CD itself runs in.
@@ -20,7 +23,7 @@ pub(super) struct Desired {
 }
 
 /// Everything but the tokens. What others refer to comes first.
-pub(super) fn desired(platform: &Platform) -> Result<Vec<Desired>, ClusterError> {
+pub(super) fn desired(platform: &Platform, git: &Git) -> Result<Vec<Desired>, ClusterError> {
     let source = source(platform)?;
     let argocd = &platform.argocd;
     if argocd.project == argocd.root_project {
@@ -47,7 +50,24 @@ pub(super) fn desired(platform: &Platform) -> Result<Vec<Desired>, ClusterError>
         shared(config_map(platform, "argocd-rbac-cm", &rights::policy(platform))),
     ];
     desired.extend(rights::in_kubernetes(platform).into_iter().map(own));
+    desired.extend(repository(platform, source, git).map(own));
     Ok(desired)
+}
+
+/// How Argo CD logs in to the repository; nothing, if nobody says how.
+fn repository(platform: &Platform, source: &Source, git: &Git) -> Option<Value> {
+    let encoded = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
+    let mut data = json!({ "type": encoded("git"), "url": encoded(&source.repo_url) });
+    match git.login.as_ref()? {
+        Login::Key(key) => data["sshPrivateKey"] = encoded(key.expose_secret()).into(),
+        Login::Password { username, password } => {
+            data["username"] = encoded(username).into();
+            data["password"] = encoded(password.expose_secret()).into();
+        }
+    }
+    let mut metadata = metadata(platform, &names::repository(platform));
+    metadata["labels"]["argocd.argoproj.io/secret-type"] = "repository".into();
+    Some(json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data }))
 }
 
 fn source(platform: &Platform) -> Result<&Source, ClusterError> {
@@ -62,7 +82,7 @@ fn source(platform: &Platform) -> Result<&Source, ClusterError> {
 }
 
 /// Metadata of an object that is the platform's own.
-pub(super) fn metadata(platform: &Platform, name: &str) -> Value {
+pub(crate) fn metadata(platform: &Platform, name: &str) -> Value {
     json!({
         "name": name,
         "namespace": platform.argocd.namespace,
@@ -147,7 +167,7 @@ fn config_map(platform: &Platform, name: &str, data: &Map<String, Value>) -> Val
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use std::num::NonZeroU32;
     use std::time::Duration;
 
@@ -157,7 +177,7 @@ pub(super) mod tests {
     use super::*;
 
     /// A platform without apps: they have no part in this.
-    pub(in super::super) fn platform(name: &str) -> Platform {
+    pub(crate) fn platform(name: &str) -> Platform {
         Platform {
             name: PlatformName::parse(name).unwrap(),
             environment: None,
@@ -191,7 +211,7 @@ pub(super) mod tests {
 
     #[test]
     fn the_root_app_is_synced_by_runs_alone_and_pins_its_children() {
-        let desired = desired(&platform("prod")).unwrap();
+        let desired = desired(&platform("prod"), &Git::default()).unwrap();
         let root = &find(&desired, "Application", "prod-root").object;
         assert_eq!(root["spec"]["project"], "roots");
         assert_eq!(root["spec"].get("syncPolicy"), None);
@@ -204,7 +224,7 @@ pub(super) mod tests {
 
     #[test]
     fn the_root_project_lets_one_repository_make_applications_here() {
-        let desired = desired(&platform("prod")).unwrap();
+        let desired = desired(&platform("prod"), &Git::default()).unwrap();
         let spec = &find(&desired, "AppProject", "roots").object["spec"];
         assert_eq!(spec["sourceRepos"], json!(["https://git.example/platform.git"]));
         assert_eq!(spec["destinations"], json!([{ "server": HERE, "namespace": "argocd" }]));
@@ -220,14 +240,14 @@ pub(super) mod tests {
 
     #[test]
     fn the_hold_belongs_to_runs() {
-        for desired in desired(&platform("prod")).unwrap() {
+        for desired in desired(&platform("prod"), &Git::default()).unwrap() {
             assert_eq!(desired.object.pointer("/spec/syncWindows"), None);
         }
     }
 
     #[test]
     fn what_is_ours_says_so_and_what_is_argo_cds_is_left_as_it_is() {
-        for desired in desired(&platform("prod")).unwrap() {
+        for desired in desired(&platform("prod"), &Git::default()).unwrap() {
             let labels = &desired.object["metadata"]["labels"];
             if desired.object["kind"] == "ConfigMap" {
                 assert_eq!(labels, &Value::Null);
@@ -248,7 +268,7 @@ pub(super) mod tests {
 
     #[test]
     fn accounts_have_tokens_and_no_password() {
-        let desired = desired(&platform("prod")).unwrap();
+        let desired = desired(&platform("prod"), &Git::default()).unwrap();
         let settings = &find(&desired, "ConfigMap", "argocd-cm").object["data"];
         assert_eq!(
             settings,
@@ -260,10 +280,10 @@ pub(super) mod tests {
     fn what_a_platform_cannot_do_without_is_asked_for() {
         let mut without = platform("prod");
         without.source = None;
-        let error = desired(&without).unwrap_err();
+        let error = desired(&without, &Git::default()).unwrap_err();
         assert_eq!((error.kind, error.next.is_some()), (Kind::Configuration, true));
         let mut one = platform("prod");
         one.argocd.root_project = one.argocd.project.clone();
-        assert_eq!(desired(&one).unwrap_err().kind, Kind::Configuration);
+        assert_eq!(desired(&one, &Git::default()).unwrap_err().kind, Kind::Configuration);
     }
 }

@@ -29,6 +29,9 @@ pub(crate) async fn remove(
         (rbac, "Role", own.clone()),
         ("v1", "ServiceAccount", own.clone()),
     ];
+    for name in [names::repository(platform), names::admin(platform)] {
+        objects.push(("v1", "Secret", name));
+    }
     objects.extend(Purpose::ALL.map(|purpose| ("v1", "Secret", purpose.secret(platform))));
     let argocd = &platform.argocd;
     for project in [&argocd.project, &argocd.root_project] {

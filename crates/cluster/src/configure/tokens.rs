@@ -45,12 +45,42 @@ impl Mint<'_> {
         // Earlier ones of this platform are in nobody's hands that we know of.
         let prefix = prefix(self.platform);
         registry.retain(|entry| !id(entry).is_some_and(|id| id.starts_with(&prefix)));
-        let new = format!("{prefix}{}", random()?);
+        self.add(purpose, registry)
+    }
+
+    /// A new token beside those that there are, which stay good until they are revoked.
+    pub(super) fn another(
+        &self,
+        purpose: Purpose,
+        registered: Option<&[u8]>,
+    ) -> Result<Token, ClusterError> {
+        self.add(purpose, registry(purpose, registered)?)
+    }
+
+    fn add(&self, purpose: Purpose, mut registry: Vec<Value>) -> Result<Token, ClusterError> {
+        let new = format!("{}{}", prefix(self.platform), random()?);
         registry.push(json!({ "id": new, "iat": self.now }));
         Ok(Token {
             token: self.key.sign(&Claims::new(purpose.account(), new, self.now)),
             registry: Some(Value::Array(registry).to_string()),
         })
+    }
+
+    /// The tokens of an account without those of this platform but one: the list, if it differs.
+    pub(super) fn only(
+        &self,
+        purpose: Purpose,
+        kept: &SecretString,
+        registered: Option<&[u8]>,
+    ) -> Result<Option<String>, ClusterError> {
+        let Some(claims) = self.key.verify(kept) else { return Ok(None) };
+        let mut registry = registry(purpose, registered)?;
+        let all = registry.len();
+        let prefix = prefix(self.platform);
+        registry.retain(|entry| {
+            !id(entry).is_some_and(|id| id.starts_with(&prefix) && id != claims.id)
+        });
+        Ok((registry.len() != all).then(|| Value::Array(registry).to_string()))
     }
 
     /// As Argo CD judges it: signed with its key, for this account, not expired, not revoked.
@@ -184,6 +214,20 @@ mod tests {
             let new = ids(&token.registry.unwrap());
             assert_eq!((new.len(), new == ids(&registry)), (1, false), "{case}");
         }
+    }
+
+    #[test]
+    fn a_rotation_keeps_the_old_one_until_the_new_one_is_in_place() {
+        let (platform, key) = (platform("prod"), SigningKey::new(b"key"));
+        let mint = Mint { platform: &platform, key: &key, now: NOW };
+        let others = br#"[{"id":"prod.old","iat":1},{"id":"other.1","iat":1}]"#;
+        let new = mint.another(Purpose::Deploy, Some(others)).unwrap();
+        let both = new.registry.unwrap();
+        assert_eq!(ids(&both).len(), 3);
+        let left = mint.only(Purpose::Deploy, &new.token, Some(both.as_bytes())).unwrap().unwrap();
+        assert_eq!(ids(&left).len(), 2);
+        assert!(left.contains("other.1") && !left.contains("prod.old"));
+        assert_eq!(mint.only(Purpose::Deploy, &new.token, Some(left.as_bytes())).unwrap(), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::api::ListParams;
 use kube::{Api, Client};
 use tiphys_run::preflight::cluster::{
-    Inventory, Node, Resources, judge_authentication, judge_dns, judge_nodes, judge_rights,
+    Inventory, Node, Resources, judge_authentication, judge_dns, judge_nodes, judge_rights, needed,
     no_rights_needed, out_of_reach, reached,
 };
 use tiphys_run::preflight::quantity::{thousandths, units};
@@ -22,8 +22,7 @@ pub(super) async fn look(preflight: &Preflight<'_>) -> Findings {
         Err(error) => Err(problem(&error)),
     };
     if let Err(problem) = &works {
-        let high_availability = preflight.bootstrap().is_some_and(|all| all.high_availability);
-        findings.checks.extend(out_of_reach(problem, high_availability));
+        findings.checks.extend(out_of_reach(problem, needed(preflight.bootstrap())));
         findings.checks.extend(absence::out_of_reach(preflight.bootstrap()));
     }
     let (checks, credential) = credentials::kubeconfig(&works);
@@ -60,8 +59,7 @@ async fn ask(
         None => no_rights_needed("nothing is installed: the platform file has no `bootstrap`"),
     });
     findings.checks.push(judge_dns(&dns));
-    let high_availability = preflight.bootstrap().is_some_and(|all| all.high_availability);
-    findings.checks.extend(judge_nodes(&nodes, high_availability));
+    findings.checks.extend(judge_nodes(&nodes, needed(preflight.bootstrap())));
     findings.checks.extend(there);
     findings.inventory = nodes.ok().map(|nodes| Inventory::new(version, nodes));
     Ok(())

@@ -1,15 +1,14 @@
 //! Whether the platform's repository can be read, with what, and whether it could be written to.
 
 use http::StatusCode;
-use http::header::{CONTENT_TYPE, LOCATION};
-use secrecy::SecretString;
+use http::header::CONTENT_TYPE;
 use tiphys_run::preflight::Findings;
 use tiphys_run::preflight::address::{GitAddress, anonymous};
 use tiphys_run::preflight::connectivity::{Endpoint, Tried, judge};
 use tiphys_run::preflight::credentials::{Login, Write, git as judge_login};
 
-use super::web::{Answer, Read, Web, advice, basic};
-use super::{Preflight, ssh};
+use super::{Preflight, advice, answered, is_refusal, ssh};
+use crate::https::{Answer, Authorization, Https, Unanswered};
 use crate::mounted::{Git, Login as Mounted};
 
 /// The services of a Git server: one to read, one to write.
@@ -42,14 +41,7 @@ pub(super) async fn look(
 async fn reach(url: &str, mounted: &Git) -> (Tried, Login) {
     match GitAddress::parse(url) {
         GitAddress::Ssh(address) => ssh::reach(url, &address, mounted).await,
-        GitAddress::Https => over_http(url, mounted).await,
-        GitAddress::Http => match over_http(url, &Git::default()).await {
-            (Tried::Answers(said), login) => {
-                let said = format!("{said}, but without encryption");
-                (Tried::Doubtful(said, "use HTTPS or SSH".to_owned()), login)
-            }
-            other => other,
-        },
+        GitAddress::Https => over_https(url, mounted).await,
         GitAddress::Other => {
             let why = "neither HTTPS nor SSH: only Argo CD can try it".to_owned();
             (Tried::NotTried(why.clone()), Login::NotTried(why))
@@ -57,30 +49,31 @@ async fn reach(url: &str, mounted: &Git) -> (Tried, Login) {
     }
 }
 
-async fn over_http(url: &str, mounted: &Git) -> (Tried, Login) {
+async fn over_https(url: &str, mounted: &Git) -> (Tried, Login) {
     let away = |why: String| {
-        let next = advice(&why).to_owned();
+        let next = advice(&why);
         (Tried::Away(why, next), Login::NotTried("the repository cannot be reached".to_owned()))
     };
-    let web = match Web::trusting(mounted.authority.as_deref()) {
-        Ok(web) => web,
+    let https = match Https::new(mounted.authority.as_deref()) {
+        Ok(https) => https,
         Err(why) => return away(why),
     };
     let url = anonymous(url);
-    let open = match references(&web, &url, READ, None).await {
+    let open = match references(&https, &url, READ, None).await {
         Ok(answer) => answer,
         Err(why) => return away(why),
     };
     let tried = reading(&open);
     let login = match &mounted.login {
         Some(Mounted::Password { username, password }) => {
-            with_login(&web, &url, &basic(username, password)).await
+            let (username, password) = (username.clone(), password.clone());
+            with_login(&https, &url, &Authorization::Basic { username, password }).await
         }
         Some(Mounted::Key(_)) if advertises(&open, READ) => {
             Login::NotTried("the key is for SSH, and the repository is at an HTTPS address".into())
         }
         _ if advertises(&open, READ) => Login::NotNeeded,
-        _ if open.is_refusal() => Login::Wanted,
+        _ if is_refusal(&open) => Login::Wanted,
         _ => Login::NotTried("the repository does not answer as a Git server does".to_owned()),
     };
     // Some servers hide what one may not see; who may has seen it.
@@ -97,12 +90,6 @@ fn reading(open: &Answer) -> Tried {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
             Tried::Answers("answers, and asks for a login".to_owned())
         }
-        status if status.is_redirection() => {
-            let place = open.header(LOCATION).unwrap_or("somewhere else");
-            let place = place.split('?').next().unwrap_or_default();
-            let next = "give the address that it leads to in `source.repoURL`".to_owned();
-            Tried::Doubtful(format!("redirects to {}", anonymous(place)), next)
-        }
         status if status.is_success() => Tried::Away(
             "answers, but not as a Git server does".to_owned(),
             "check `source.repoURL`".to_owned(),
@@ -114,12 +101,12 @@ fn reading(open: &Answer) -> Tried {
     }
 }
 
-async fn with_login(web: &Web, url: &str, authorization: &SecretString) -> Login {
-    match references(web, url, READ, Some(authorization)).await {
+async fn with_login(https: &Https, url: &str, authorization: &Authorization) -> Login {
+    match references(https, url, READ, Some(authorization)).await {
         Ok(answer) if advertises(&answer, READ) => {
-            Login::Accepted(write(references(web, url, WRITE, Some(authorization)).await))
+            Login::Accepted(write(references(https, url, WRITE, Some(authorization)).await))
         }
-        Ok(answer) if answer.is_refusal() => {
+        Ok(answer) if is_refusal(&answer) => {
             Login::Rejected(format!("the server answers {}", answer.status.as_u16()))
         }
         Ok(answer) => Login::NotTried(format!("the server answers {}", answer.status.as_u16())),
@@ -127,10 +114,10 @@ async fn with_login(web: &Web, url: &str, authorization: &SecretString) -> Login
     }
 }
 
-fn write(answer: Result<Answer, String>) -> Write {
+fn write(answer: Result<Answer, Unanswered>) -> Write {
     match answer {
         Ok(answer) if advertises(&answer, WRITE) => Write::Granted,
-        Ok(answer) if answer.is_refusal() => Write::Denied,
+        Ok(answer) if is_refusal(&answer) => Write::Denied,
         Ok(answer) => Write::NotKnown(format!("the server answers {}", answer.status.as_u16())),
         Err(why) => Write::NotKnown(why),
     }
@@ -138,19 +125,20 @@ fn write(answer: Result<Answer, String>) -> Write {
 
 /// What a service has to offer; asking for it changes nothing.
 async fn references(
-    web: &Web,
+    https: &Https,
     url: &str,
     service: &str,
-    authorization: Option<&SecretString>,
-) -> Result<Answer, String> {
+    authorization: Option<&Authorization>,
+) -> Result<Answer, Unanswered> {
     let url = format!("{}/info/refs?service={service}", url.trim_end_matches('/'));
-    web.get(&url, authorization, Read::Head).await
+    answered(https.look(&url, authorization)).await
 }
 
 /// A page for people is no answer of a Git server.
 fn advertises(answer: &Answer, service: &str) -> bool {
     let kind = format!("application/x-{service}-advertisement");
-    answer.status == StatusCode::OK && answer.header(CONTENT_TYPE) == Some(&*kind)
+    let said = answer.headers.get(CONTENT_TYPE).and_then(|said| said.to_str().ok());
+    answer.status == StatusCode::OK && said == Some(&*kind)
 }
 
 #[cfg(test)]
@@ -163,7 +151,6 @@ mod tests {
     fn answer(status: u16, kind: &'static str) -> Answer {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-        headers.insert(LOCATION, HeaderValue::from_static("https://git.example/p.git?a"));
         Answer { status: StatusCode::from_u16(status).unwrap(), headers, body: Bytes::new() }
     }
 
@@ -172,14 +159,12 @@ mod tests {
         let (reads, page) = ("application/x-git-upload-pack-advertisement", "text/html");
         let told = |answer: &Answer| match reading(answer) {
             Tried::Answers(said) => format!("answers: {said}"),
-            Tried::Doubtful(said, _) => format!("doubtful: {said}"),
             Tried::Away(said, _) => format!("away: {said}"),
             Tried::NotTried(said) => said,
         };
         let cases = [
             (answer(200, reads), "answers: can be read without a login"),
             (answer(401, page), "answers: answers, and asks for a login"),
-            (answer(301, page), "doubtful: redirects to https://git.example/p.git"),
             (answer(200, page), "away: answers, but not as a Git server does"),
             (answer(404, page), "away: answers 404"),
             (answer(503, page), "away: answers 503"),

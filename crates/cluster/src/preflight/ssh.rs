@@ -15,7 +15,7 @@ use tiphys_run::preflight::ssh::{SshAnswer, answer, is_advertisement, telling_li
 use tokio::process::Command;
 
 use super::command::{Ended, run};
-use super::{PATIENCE, web};
+use super::{PATIENCE, advice};
 use crate::mounted::{Git, Login as Mounted};
 
 pub(super) async fn reach(url: &str, address: &SshAddress, mounted: &Git) -> (Tried, Login) {
@@ -35,7 +35,7 @@ pub(super) async fn reach(url: &str, address: &SshAddress, mounted: &Git) -> (Tr
         Ended::With(output) => output,
         Ended::Absent => return not_tried("cannot be tried: there is no git here"),
         Ended::Not(why) => {
-            let next = web::advice(&why).to_owned();
+            let next = advice(&why);
             return (Tried::Away(why.clone(), next), Login::NotTried(why));
         }
     };
@@ -69,7 +69,7 @@ fn judge(said: &str, key: bool) -> (Tried, Login) {
             (Tried::NotTried(why.clone()), Login::NotTried(why))
         }
         SshAnswer::Away => {
-            let next = web::advice(&line).to_owned();
+            let next = advice(&line);
             (Tried::Away(line, next), unreachable())
         }
     }

@@ -4,10 +4,8 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GitAddress {
     Https,
-    /// Not encrypted.
-    Http,
     Ssh(SshAddress),
-    /// On this machine, or in a way that is not known here.
+    /// On this machine, without encryption, or in a way that is not known here.
     Other,
 }
 
@@ -24,9 +22,6 @@ impl GitAddress {
     pub fn parse(url: &str) -> Self {
         if url.starts_with("https://") {
             return GitAddress::Https;
-        }
-        if url.starts_with("http://") {
-            return GitAddress::Http;
         }
         let ssh = match url.strip_prefix("ssh://") {
             Some(rest) => with_scheme(rest),
@@ -103,7 +98,7 @@ mod tests {
     fn git_addresses_of_every_kind() {
         let cases = [
             ("https://git.example/platform.git", GitAddress::Https),
-            ("http://git.example/platform.git", GitAddress::Http),
+            ("http://git.example/platform.git", GitAddress::Other),
             (
                 "git@git.example:team/platform.git",
                 ssh("git@git.example", None, "team/platform.git"),

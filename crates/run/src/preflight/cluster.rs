@@ -1,6 +1,7 @@
 //! What the cluster must be like, as RFC 3.2.4 lists it, and what it is made of.
 
 use serde::Serialize;
+use tiphys_model::bootstrap::{Bootstrap, PrimitiveName};
 
 use super::{Check, Problem, Requirement, Section, Trouble, Version};
 
@@ -22,14 +23,29 @@ const fn request(cpu_millis: u64, memory_mebibytes: u64, pods: u64) -> Resources
     Resources { cpu_millis, memory_bytes: memory_mebibytes << 20, pods }
 }
 
-/// What the primitives ask for. Argo CD: controller 250m and 256 MiB, server 125m and 128 MiB
-/// (the overview's figures), repo server, Redis, Dex, ApplicationSet and notifications controllers
-/// as the server: 250 + 6 * 125 = 1000m, 256 + 6 * 128 = 1024 MiB, 7 pods. Argo Workflows
-/// (controller, server) and Argo Events (controller, webhook) as the server: 4 * 125 = 500m,
-/// 4 * 128 = 512 MiB, 4 pods.
-const REQUESTED: Resources = request(1_500, 1_536, 11);
-/// With high availability there are up to three of each.
-const REPLICAS: u64 = 3;
+/// What a primitive asks for as we install it. Argo CD: controller and repo server 250m and
+/// 256 MiB each, server 125m and 128 MiB, Redis, Dex, ApplicationSet and notifications controllers
+/// 50m and 64 MiB each. Argo Workflows: controller 250m and 256 MiB, server 125m and 128 MiB. Argo
+/// Events: controller 50m and 64 MiB. With high availability there are two of each, but for Redis,
+/// Dex and notifications.
+fn requested(primitive: PrimitiveName, high_availability: bool) -> Resources {
+    match (primitive, high_availability) {
+        (PrimitiveName::ArgoCd, false) => request(825, 896, 7),
+        (PrimitiveName::ArgoCd, true) => request(1_500, 1_600, 11),
+        (PrimitiveName::Workflows, false) => request(375, 384, 2),
+        (PrimitiveName::Workflows, true) => request(750, 768, 4),
+        (PrimitiveName::Events, false) => request(50, 64, 1),
+        (PrimitiveName::Events, true) => request(100, 128, 2),
+    }
+}
+
+/// What the primitives of a platform ask for together; none, if it installs none.
+#[must_use]
+pub fn needed(bootstrap: Option<&Bootstrap>) -> Option<Resources> {
+    let Bootstrap { primitives, high_availability, .. } = bootstrap?;
+    let all = primitives.iter().map(|one| requested(one.name, *high_availability));
+    Some(all.fold(Resources::default(), Resources::plus))
+}
 
 impl Resources {
     fn plus(self, other: Resources) -> Resources {
@@ -37,14 +53,6 @@ impl Resources {
             cpu_millis: self.cpu_millis.saturating_add(other.cpu_millis),
             memory_bytes: self.memory_bytes.saturating_add(other.memory_bytes),
             pods: self.pods.saturating_add(other.pods),
-        }
-    }
-
-    fn times(self, count: u64) -> Resources {
-        Resources {
-            cpu_millis: self.cpu_millis * count,
-            memory_bytes: self.memory_bytes * count,
-            pods: self.pods * count,
         }
     }
 
@@ -128,17 +136,14 @@ fn workers() -> Requirement {
     requirement("worker nodes", format!("at least {WORKERS}"))
 }
 
-fn needed(high_availability: bool) -> Resources {
-    REQUESTED.times(if high_availability { REPLICAS } else { 1 })
-}
-
-fn resources(needed: Resources) -> Requirement {
-    requirement("resources", needed.to_string())
+fn resources(needed: Option<Resources>) -> Requirement {
+    let needed = needed.map_or("nothing".to_owned(), |needed| needed.to_string());
+    requirement("resources", needed)
 }
 
 /// All of it, where the cluster cannot even be asked, or does not accept who asks.
 #[must_use]
-pub fn out_of_reach(problem: &Problem, high_availability: bool) -> Vec<Check> {
+pub fn out_of_reach(problem: &Problem, needed: Option<Resources>) -> Vec<Check> {
     let skip = |requirement: Requirement| requirement.skipped("the cluster cannot be asked");
     let (answer, login) = match problem.trouble {
         Trouble::Unreachable => (api().unknown(problem), skip(authentication())),
@@ -146,8 +151,7 @@ pub fn out_of_reach(problem: &Problem, high_availability: bool) -> Vec<Check> {
         // The kubeconfig: that is said where credentials are.
         Trouble::Missing => (skip(api()), skip(authentication())),
     };
-    let resources = resources(needed(high_availability));
-    let rest = [version(), rights(), nodes(), dns(), workers(), resources];
+    let rest = [version(), rights(), nodes(), dns(), workers(), resources(needed)];
     [answer, login].into_iter().chain(rest.map(skip)).collect()
 }
 
@@ -218,8 +222,7 @@ pub fn judge_dns(pods: &Result<(usize, usize), Problem>) -> Check {
 
 /// Nodes, worker nodes and resources.
 #[must_use]
-pub fn judge_nodes(found: &Result<Vec<Node>, Problem>, high_availability: bool) -> Vec<Check> {
-    let needed = needed(high_availability);
+pub fn judge_nodes(found: &Result<Vec<Node>, Problem>, needed: Option<Resources>) -> Vec<Check> {
     let all = match found {
         Ok(all) => all,
         Err(problem) => {
@@ -249,7 +252,7 @@ pub fn judge_nodes(found: &Result<Vec<Node>, Problem>, high_availability: bool) 
     };
     let given = usable.iter().map(|node| node.allocatable);
     let given = given.fold(Resources::default(), Resources::plus);
-    let room = if given.covers(needed) {
+    let room = if given.covers(needed.unwrap_or_default()) {
         resources(needed).passed(format!("{given} allocatable"))
     } else {
         let next = "add nodes, or larger ones; otherwise pods of the primitives stay Pending";
@@ -260,6 +263,10 @@ pub fn judge_nodes(found: &Result<Vec<Node>, Problem>, high_availability: bool) 
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tiphys_model::bootstrap::{Checksum, Endpoints, Installer, Manifests, Primitive};
+
     use super::*;
     use crate::preflight::Outcome;
 
@@ -276,9 +283,30 @@ mod tests {
         }
     }
 
-    fn outcomes(nodes: Vec<Node>, high_availability: bool) -> Vec<Outcome> {
-        let checks = judge_nodes(&Ok(nodes), high_availability);
-        checks.iter().map(|check| check.outcome).collect()
+    fn bootstrap(high_availability: bool) -> Bootstrap {
+        let primitive = |name: PrimitiveName| Primitive {
+            name,
+            version: "1".to_owned(),
+            namespace: name.namespace().to_owned(),
+            manifests: Manifests::Path("a.yaml".to_owned()),
+            checksum: Checksum::parse(&"0".repeat(64)).unwrap(),
+            patches: None,
+        };
+        Bootstrap {
+            installer: Installer::Native,
+            high_availability,
+            timeout: Duration::ZERO,
+            primitives: PrimitiveName::ALL.map(primitive).into(),
+            images: Vec::new(),
+            endpoints: Endpoints::default(),
+        }
+    }
+
+    #[test]
+    fn what_the_primitives_ask_for_is_summed_up() {
+        assert_eq!(needed(None), None);
+        assert_eq!(needed(Some(&bootstrap(false))), Some(request(1_250, 1_344, 10)));
+        assert_eq!(needed(Some(&bootstrap(true))), Some(request(2_350, 2_496, 17)));
     }
 
     #[test]
@@ -286,20 +314,23 @@ mod tests {
         use Outcome::{Fail, Pass, Warning};
         let (a, b, c) = (node("a", true, true), node("b", true, true), node("c", true, true));
         let (down, master) = (node("d", false, true), node("m", true, false));
+        let (single, high) = (needed(Some(&bootstrap(false))), needed(Some(&bootstrap(true))));
         let missing = Fail(Trouble::Missing);
         let cases = [
-            (vec![a.clone(), b.clone(), c.clone()], false, [Pass, Pass, Pass]),
-            (vec![a.clone(), b.clone(), c.clone()], true, [Pass, Pass, Pass]),
-            (vec![a.clone(), b.clone(), master.clone()], true, [Pass, Warning, Warning]),
-            (vec![a.clone()], false, [Pass, Warning, Pass]),
-            (vec![a, b, c, down.clone()], false, [Warning, Pass, Pass]),
-            (vec![down], false, [missing, Warning, Warning]),
-            (vec![master], false, [missing, Warning, Warning]),
-            (vec![], false, [missing, Warning, Warning]),
+            (vec![a.clone(), b.clone(), c.clone()], single, [Pass, Pass, Pass]),
+            (vec![a.clone(), b.clone(), c.clone()], high, [Pass, Pass, Pass]),
+            (vec![a.clone(), master.clone()], high, [Pass, Warning, Warning]),
+            (vec![a.clone()], single, [Pass, Warning, Pass]),
+            (vec![a, b, c, down.clone()], single, [Warning, Pass, Pass]),
+            (vec![down], single, [missing, Warning, Warning]),
+            (vec![master], single, [missing, Warning, Warning]),
+            (vec![], None, [missing, Warning, Pass]),
         ];
-        for (nodes, high_availability, expected) in cases {
+        for (nodes, needed, expected) in cases {
             let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
-            assert_eq!(outcomes(nodes, high_availability), expected, "{names:?}");
+            let checks = judge_nodes(&Ok(nodes), needed);
+            let outcomes: Vec<Outcome> = checks.iter().map(|check| check.outcome).collect();
+            assert_eq!(outcomes, expected, "{names:?} {needed:?}");
         }
     }
 
@@ -339,7 +370,7 @@ mod tests {
         ];
         for (trouble, name) in cases {
             let problem = Problem { trouble, why: "refused".to_owned(), next: None };
-            let checks = out_of_reach(&problem, false);
+            let checks = out_of_reach(&problem, None);
             assert_eq!(checks.len(), 8);
             let failed = checks.iter().find(|check| check.outcome == Outcome::Fail(trouble));
             assert_eq!(failed.map(|check| check.name.as_str()), name);

@@ -65,8 +65,6 @@ pub enum Reachable {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tried {
     Answers(String),
-    /// It answers, but something about that should be better: what, and what to do.
-    Doubtful(String, String),
     /// Why not, and what to do.
     Away(String, String),
     NotTried(String),
@@ -143,7 +141,6 @@ pub fn judge(endpoint: &Endpoint, tried: &Tried) -> (Check, Reach) {
     let requirement = requirement(format!("{} {address}", endpoint.purpose.as_str()));
     let (check, reachable, detail) = match tried {
         Tried::Answers(detail) => (requirement.passed(detail), Reachable::Yes, detail),
-        Tried::Doubtful(detail, next) => (requirement.warned(detail, next), Reachable::Yes, detail),
         Tried::Away(why, next) => {
             (requirement.failed(Trouble::Missing, why, next), Reachable::No, why)
         }
@@ -176,7 +173,6 @@ mod tests {
         let text = |text: &str| text.to_owned();
         let cases = [
             (Tried::Answers(text("yes")), Outcome::Pass, Reachable::Yes),
-            (Tried::Doubtful(text("but"), text("do")), Outcome::Warning, Reachable::Yes),
             (
                 Tried::Away(text("refused"), text("do")),
                 Outcome::Fail(Trouble::Missing),

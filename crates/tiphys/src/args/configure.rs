@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum, ValueHint};
 
-use super::ClusterArgs;
+use tiphys_cluster::mounted::{self, Mounted};
+
+use super::{ClusterArgs, DeployedArgs};
+use crate::failure::Failure;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ConfigureArgs {
@@ -16,12 +19,38 @@ pub(crate) struct ConfigureArgs {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
+    #[command(flatten)]
+    pub(crate) credentials: CredentialsArgs,
     /// Show what would change, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// How to print the objects
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: ObjectsFormat,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RotateArgs {
+    #[command(flatten)]
+    pub(crate) platform: DeployedArgs,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+}
+
+/// Where credentials are.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct CredentialsArgs {
+    /// The folder with credentials, in sub-folders `git`, `registry` and `dns`
+    #[arg(
+        long, value_name = "DIR", default_value = mounted::FOLDER, value_hint = ValueHint::DirPath
+    )]
+    pub(crate) credentials: PathBuf,
+}
+
+impl CredentialsArgs {
+    pub(crate) fn read(&self) -> Result<Mounted, Failure> {
+        Mounted::read(&self.credentials).map_err(Failure::Cluster)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum, ValueHint};
-use tiphys_cluster::mounted;
 
-use super::ClusterArgs;
+use super::{ClusterArgs, CredentialsArgs};
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PreflightArgs {
@@ -17,11 +16,8 @@ pub(crate) struct PreflightArgs {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
-    /// The folder of credentials, with `git`, `registry` and `dns` in it
-    #[arg(
-        long, value_name = "DIR", default_value = mounted::FOLDER, value_hint = ValueHint::DirPath
-    )]
-    pub(crate) credentials: PathBuf,
+    #[command(flatten)]
+    pub(crate) credentials: CredentialsArgs,
     /// Check every tool, package, collection and credential, needed or not
     #[arg(long)]
     pub(crate) strict: bool,

@@ -16,9 +16,10 @@ pub(crate) fn run(args: &ConfigureArgs) -> Result<(), Failure> {
     let mode = if args.dry_run { Mode::DryRun } else { Mode::Apply };
     let cluster = args.cluster.clone();
     let access = Access { kubeconfig: cluster.kubeconfig, context: cluster.context };
+    let mounted = args.credentials.read()?;
     let changes = runtime::block_on(async {
         let client = access.client().await?;
-        configure(&client, &platform, mode).await
+        configure(&client, &platform, &mounted.git, mode).await
     })?;
     match args.output {
         ObjectsFormat::Json => output::data(|out| write_json(out, &changes))?,

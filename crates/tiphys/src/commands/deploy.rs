@@ -7,16 +7,18 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 
+use tiphys_cluster::bootstrap::{Taking, is_bootstrapped, prepare};
 use tiphys_cluster::{Access, Check, Deploy};
 use tiphys_model::{Exit, Plan};
 use tiphys_plan::Reach;
 use tiphys_run::{Action, Verdict};
 
 use crate::args::{ClusterArgs, DeployArgs};
+use crate::commands::bootstrap::{self, Phase1};
 use crate::commands::plan::plan_reaching;
 use crate::display::{Display, identity};
 use crate::failure::Failure;
-use crate::{committed, input, runtime};
+use crate::{committed, input, output, runtime};
 
 impl ClusterArgs {
     pub(crate) fn access(&self) -> Access {
@@ -24,7 +26,36 @@ impl ClusterArgs {
     }
 }
 
+/// Deploys, and installs before what the platform stands on, if that is not there.
 pub(crate) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
+    if !args.dry_run {
+        bootstrap_if_needed(args)?;
+    }
+    deploy(args)
+}
+
+/// What is there is not looked at any closer: who deploys may lack the rights for more.
+fn bootstrap_if_needed(args: &DeployArgs) -> Result<(), Failure> {
+    let file = args.platform.file.clone().unwrap_or_else(|| input::DEFAULT.into());
+    let platform = input::own_platform(Some(&file))?;
+    let Some(bootstrap) = &platform.bootstrap else { return Ok(()) };
+    let access = args.cluster.access();
+    if runtime::block_on(async { is_bootstrapped(&access.client().await?, &platform).await })? {
+        return Ok(());
+    }
+    output::note("what the platform stands on is not all there: bootstrap comes first");
+    let mounted = args.credentials.read()?;
+    runtime::block_on(async {
+        let rendered = prepare(bootstrap::folder(&file), &platform, bootstrap, &mounted).await?;
+        let (platform, rendered, mounted) = (&platform, &rendered, &mounted);
+        let taking = Taking::NoFields;
+        Phase1 { access, platform, bootstrap, rendered, mounted, taking }.install().await
+    })?;
+    output::note("bootstrap is complete: its authority passes to orchestration");
+    Ok(())
+}
+
+pub(crate) fn deploy(args: &DeployArgs) -> Result<Exit, Failure> {
     let platform = Arc::new(input::own_platform(args.platform.file.as_deref())?);
     let reach = if args.with_dependencies { Reach::WithDependencies } else { Reach::Exactly };
     let mut plan = plan_reaching(&platform, &args.platform.scope, reach)?;

@@ -14,7 +14,7 @@ pub(crate) fn run(args: &PreflightArgs) -> Result<Exit, Failure> {
     let preflight = Preflight {
         platform: &platform,
         access: &access,
-        credentials: &args.credentials,
+        credentials: &args.credentials.credentials,
         strict: args.strict,
     };
     let report = runtime::block_on(async { Ok(preflight.run().await) })?;

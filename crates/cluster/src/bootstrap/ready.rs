@@ -1,0 +1,223 @@
+//! Whether what was applied really works, and waiting until it does.
+
+use std::time::Duration;
+
+use kube::Client;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::render::{is_workload, kind};
+use super::trouble;
+use crate::error::{ClusterError, Kind};
+use crate::kinds::{Kinds, ObjectName};
+use crate::names;
+
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// What one object has come to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Readiness {
+    Ready,
+    /// What it waits for.
+    NotYet(String),
+    /// It will not change by waiting.
+    Refused(String),
+}
+
+/// Which of the applied objects have to become ready.
+pub(super) fn awaited(object: &Value) -> bool {
+    is_workload(kind(object)) || kind(object) == "CustomResourceDefinition"
+}
+
+fn readiness(live: &Value) -> Readiness {
+    let number = |pointer: &str| live.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+    let seen = number("/status/observedGeneration") >= number("/metadata/generation");
+    match kind(live) {
+        "CustomResourceDefinition" => crd(live),
+        _ if !seen => Readiness::NotYet("its controller has not seen it yet".to_owned()),
+        "Deployment" => {
+            let wanted = live.pointer("/spec/replicas").and_then(Value::as_u64).unwrap_or(1);
+            let (all, updated) = (number("/status/replicas"), number("/status/updatedReplicas"));
+            let available = number("/status/availableReplicas");
+            if updated < wanted || available < wanted || all > updated {
+                return Readiness::NotYet(format!(
+                    "{available} of {wanted} pods are available, {updated} of them new"
+                ));
+            }
+            Readiness::Ready
+        }
+        "StatefulSet" => {
+            let wanted = live.pointer("/spec/replicas").and_then(Value::as_u64).unwrap_or(1);
+            let ready = number("/status/readyReplicas");
+            let current =
+                live.pointer("/status/currentRevision") == live.pointer("/status/updateRevision");
+            if ready < wanted || !current {
+                return Readiness::NotYet(format!("{ready} of {wanted} pods are ready"));
+            }
+            Readiness::Ready
+        }
+        _ => {
+            let wanted = number("/status/desiredNumberScheduled");
+            let available = number("/status/numberAvailable");
+            let updated = number("/status/updatedNumberScheduled");
+            if available < wanted || updated < wanted {
+                return Readiness::NotYet(format!("{available} of {wanted} pods are available"));
+            }
+            Readiness::Ready
+        }
+    }
+}
+
+fn crd(live: &Value) -> Readiness {
+    let conditions = live.pointer("/status/conditions").and_then(Value::as_array);
+    let condition =
+        |name: &str| conditions.into_iter().flatten().find(|condition| condition["type"] == name);
+    let is = |name: &str, status: &str| condition(name).filter(|c| c["status"] == status);
+    let message = |condition: &Value| condition["message"].as_str().unwrap_or_default().to_owned();
+    if let Some(refused) = is("NamesAccepted", "False").or(is("NonStructuralSchema", "True")) {
+        return Readiness::Refused(message(refused));
+    }
+    match is("Established", "True") {
+        Some(_) => Readiness::Ready,
+        None => Readiness::NotYet("the API server does not serve it yet".to_owned()),
+    }
+}
+
+/// Waits until all objects are ready; `tell` says what is waited for whenever that changes.
+pub(super) async fn wait(
+    client: &Client,
+    objects: &[ObjectName],
+    deadline: Instant,
+    tell: &dyn Fn(String),
+) -> Result<(), ClusterError> {
+    let kinds = Kinds::discover(client).await?;
+    let mut left: Vec<&ObjectName> = objects.iter().collect();
+    let mut told = String::new();
+    loop {
+        let mut waiting = Vec::new();
+        for object in left {
+            match look(&kinds, object).await? {
+                Readiness::Ready => {}
+                Readiness::NotYet(why) => waiting.push((object, why)),
+                Readiness::Refused(why) => {
+                    let what = format!("{object} is not accepted");
+                    return Err(ClusterError::new(Kind::Failed, what, why)
+                        .hint("see whose CRD has the same names: `kubectl get crd`"));
+                }
+            }
+        }
+        let Some((object, why)) = waiting.first() else { return Ok(()) };
+        if Instant::now() >= deadline {
+            return Err(too_late(client, &waiting).await);
+        }
+        let now = format!("waiting for {object}: {why}");
+        if told != now {
+            tell(now.clone());
+            told = now;
+        }
+        left = waiting.into_iter().map(|(object, _)| object).collect();
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// A cluster that does not answer for a moment is not a failure: time is what limits it.
+async fn look(kinds: &Kinds, object: &ObjectName) -> Result<Readiness, ClusterError> {
+    match kinds.get(object).await {
+        Ok(Some(live)) => Ok(readiness(&serde_json::to_value(&live).unwrap_or_default())),
+        Ok(None) => Ok(Readiness::NotYet("it is not there any more".to_owned())),
+        Err(error) => {
+            let error = ClusterError::kube(format!("{object} cannot be read"))(error);
+            match error.kind {
+                Kind::Unreachable => Ok(Readiness::NotYet(error.why)),
+                _ => Err(error),
+            }
+        }
+    }
+}
+
+async fn too_late(client: &Client, waiting: &[(&ObjectName, String)]) -> ClusterError {
+    let mut said = Vec::new();
+    let mut next = None;
+    for (object, why) in waiting {
+        let found = trouble::of(client, object).await;
+        if let Some(found) = &found {
+            next = next.or(found.next);
+        }
+        let cause = found.map_or_else(String::new, |found| format!(": {}", found.text));
+        said.push(format!("{object}: {why}{cause}"));
+    }
+    let what = match waiting.len() {
+        1 => "one object is not ready in time".to_owned(),
+        several => format!("{several} objects are not ready in time"),
+    };
+    let next = next.unwrap_or("see its pods with `kubectl describe pod`");
+    ClusterError::new(Kind::Failed, what, said.join("; ")).hint(format!(
+        "{next}; then run this again: it goes on where it stopped (`spec.bootstrap.timeout` \
+         decides how long it waits; what `{}` has applied stays)",
+        names::BOOTSTRAP_MANAGER
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn deployment(status: &Value) -> Readiness {
+        readiness(&json!({
+            "kind": "Deployment", "metadata": { "generation": 2 }, "spec": { "replicas": 2 },
+            "status": status,
+        }))
+    }
+
+    #[test]
+    fn a_deployment_is_ready_when_all_of_it_is_new_and_available() {
+        let status = |generation: u64, all: u64, updated: u64, available: u64| {
+            deployment(&json!({
+                "observedGeneration": generation, "replicas": all, "updatedReplicas": updated,
+                "availableReplicas": available,
+            }))
+        };
+        assert_eq!(status(2, 2, 2, 2), Readiness::Ready);
+        for (case, early) in [
+            ("an old look", status(1, 2, 2, 2)),
+            ("an old pod is left", status(2, 3, 2, 3)),
+            ("half of it is old", status(2, 2, 1, 2)),
+            ("not available", status(2, 2, 2, 1)),
+            ("nothing yet", deployment(&json!({}))),
+        ] {
+            assert_ne!(early, Readiness::Ready, "{case}");
+        }
+    }
+
+    #[test]
+    fn a_stateful_set_is_ready_when_its_revision_is_the_newest() {
+        let set = |ready: u64, current: &str| {
+            readiness(&json!({
+                "kind": "StatefulSet", "metadata": { "generation": 1 }, "spec": { "replicas": 1 },
+                "status": {
+                    "observedGeneration": 1, "readyReplicas": ready, "currentRevision": current,
+                    "updateRevision": "b",
+                },
+            }))
+        };
+        assert_eq!(set(1, "b"), Readiness::Ready);
+        assert_ne!(set(1, "a"), Readiness::Ready);
+        assert_ne!(set(0, "b"), Readiness::Ready);
+    }
+
+    #[test]
+    fn a_crd_is_ready_when_it_is_served_and_refused_when_its_names_are_taken() {
+        let crd = |conditions: &Value| {
+            readiness(&json!({
+                "kind": "CustomResourceDefinition", "status": { "conditions": conditions },
+            }))
+        };
+        let established = json!([{ "type": "Established", "status": "True" }]);
+        assert_eq!(crd(&established), Readiness::Ready);
+        assert!(matches!(crd(&json!([])), Readiness::NotYet(_)));
+        let taken = json!([{ "type": "NamesAccepted", "status": "False", "message": "taken" }]);
+        assert_eq!(crd(&taken), Readiness::Refused("taken".to_owned()));
+    }
+}

@@ -1,0 +1,219 @@
+//! `tiphys bootstrap`: what the platform stands on.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tiphys_cluster::bootstrap::{
+    self, Applied, Installation, Rendered, Rotation, Stage, Taking, rotate_initial,
+};
+use tiphys_cluster::configure::{Change, Mode, Outcome, configure};
+use tiphys_cluster::mounted::Mounted;
+use tiphys_cluster::{Access, ClusterError, Kind, ObjectName};
+use tiphys_model::{Bootstrap, Exit, Platform};
+use tiphys_report::{ObjectLine, ObjectState, object_table};
+
+use crate::args::{BootstrapArgs, DeployArgs, ObjectsFormat, PlatformArgs, RunFormat};
+use crate::commands::deploy;
+use crate::failure::Failure;
+use crate::{input, output, runtime};
+
+pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
+    let platform = input::platform(Some(&args.file))?;
+    let bootstrap = platform.bootstrap.as_ref().ok_or_else(nothing_to_install)?;
+    let mounted = args.credentials.read()?;
+    let prepared = bootstrap::prepare(folder(&args.file), &platform, bootstrap, &mounted);
+    let rendered = runtime::block_on(prepared)?;
+    rendered.iter().flat_map(|one| &one.warnings).for_each(|warning| output::warning(warning));
+    if args.render {
+        let stages = bootstrap::stages(&rendered);
+        match args.output {
+            ObjectsFormat::Text => output::data(|out| write_yaml(out, &stages))?,
+            ObjectsFormat::Json => output::data(|out| write_stages(out, &stages))?,
+        }
+        return Ok(Exit::Done);
+    }
+    let phase1 = Phase1 {
+        access: args.cluster.access(),
+        platform: &platform,
+        bootstrap,
+        rendered: &rendered,
+        mounted: &mounted,
+        taking: if args.adopt { Taking::Fields } else { Taking::NoFields },
+    };
+    let objects = runtime::block_on(async {
+        if args.dry_run { phase1.try_out().await } else { phase1.install().await }
+    })?;
+    if args.dry_run || args.no_run {
+        match args.output {
+            ObjectsFormat::Json => output::data(|out| write_json(out, &objects))?,
+            ObjectsFormat::Text => output::text(|out| write_text(out, &objects))?,
+        }
+    }
+    if args.dry_run {
+        output::note("this was a dry run: nothing was changed");
+        return Ok(Exit::Done);
+    }
+    output::note("bootstrap is complete: its authority passes to orchestration");
+    if args.no_run {
+        let file = args.file.display();
+        output::note(&format!("`tiphys deploy -f {file}` starts the run"));
+        return Ok(Exit::Done);
+    }
+    deploy::deploy(&DeployArgs {
+        platform: PlatformArgs { file: Some(args.file.clone()), scope: "platform".to_owned() },
+        cluster: args.cluster.clone(),
+        credentials: args.credentials.clone(),
+        with_dependencies: false,
+        dry_run: false,
+        prune: false,
+        allow_uncommitted: args.allow_uncommitted,
+        timeout: None,
+        plan: None,
+        events: None,
+        output: RunFormat::Text,
+    })
+}
+
+/// Where the files are seen from that a platform file names.
+pub(crate) fn folder(file: &Path) -> &Path {
+    if file.is_dir() { file } else { file.parent().unwrap_or(Path::new(".")) }
+}
+
+fn nothing_to_install() -> Failure {
+    let error = ClusterError::new(
+        Kind::Configuration,
+        "the platform does not say what it stands on",
+        "`spec.bootstrap` is absent from the platform file",
+    )
+    .hint("pin Argo CD there; where it is somebody else's, `tiphys configure` is enough");
+    Failure::Cluster(error)
+}
+
+/// Everything that Phase 1 needs.
+pub(crate) struct Phase1<'a> {
+    pub(crate) access: Access,
+    pub(crate) platform: &'a Platform,
+    pub(crate) bootstrap: &'a Bootstrap,
+    pub(crate) rendered: &'a [Rendered],
+    pub(crate) mounted: &'a Mounted,
+    pub(crate) taking: Taking,
+}
+
+/// One object, whoever wrote it.
+pub(crate) struct Written {
+    object: ObjectName,
+    outcome: Outcome,
+}
+
+impl From<Applied> for Written {
+    fn from(applied: Applied) -> Self {
+        Written { object: applied.object, outcome: applied.outcome }
+    }
+}
+
+impl From<Change> for Written {
+    fn from(change: Change) -> Self {
+        let Change { kind, name, namespace, outcome, .. } = change;
+        Written { object: ObjectName { group: String::new(), kind, namespace, name }, outcome }
+    }
+}
+
+impl Phase1<'_> {
+    async fn try_out(&self) -> Result<Vec<Written>, ClusterError> {
+        let client = self.access.client().await?;
+        let installation = self.installation(&client);
+        installation.check().await?;
+        Ok(installation.try_out().await?.into_iter().map(Written::from).collect())
+    }
+
+    /// Installs the primitives, then the platform's part of them. The password that Argo CD was
+    /// born with does not outlive this.
+    pub(crate) async fn install(&self) -> Result<Vec<Written>, ClusterError> {
+        let client = self.access.client().await?;
+        let installation = self.installation(&client);
+        installation.check().await?;
+        let tell = |text: String| output::note(&text);
+        let applied = installation.run(&tell).await?;
+        let mut objects: Vec<Written> = applied.into_iter().map(Written::from).collect();
+        if rotate_initial(&client, self.platform).await? == Rotation::Rotated {
+            tell(format!(
+                "the initial password of `admin` was replaced: the Secret {} has the new one",
+                tiphys_cluster::names::admin(self.platform)
+            ));
+        }
+        tell("configuring Argo CD for the platform".to_owned());
+        // The tokens come last: whoever finds them finds everything else.
+        let changes = configure(&client, self.platform, &self.mounted.git, Mode::Apply).await?;
+        objects.extend(changes.into_iter().map(Written::from));
+        Ok(objects)
+    }
+
+    fn installation<'a>(&'a self, client: &'a tiphys_cluster::Client) -> Installation<'a> {
+        Installation {
+            client,
+            platform: self.platform,
+            bootstrap: self.bootstrap,
+            rendered: self.rendered,
+            mounted: self.mounted,
+            taking: self.taking,
+        }
+    }
+}
+
+/// The objects as a stream of documents; comments say which stage each begins.
+fn write_yaml(out: &mut dyn Write, stages: &[Stage]) -> io::Result<()> {
+    for stage in stages {
+        writeln!(out, "# {}", stage.name)?;
+        for object in &stage.objects {
+            let text = serde_saphyr::to_string(object).map_err(io::Error::other)?;
+            writeln!(out, "---\n{}", text.trim_end())?;
+        }
+    }
+    Ok(())
+}
+
+/// The same for programs: each stage is ready before the next one begins.
+fn write_stages(mut out: &mut dyn Write, stages: &[Stage]) -> io::Result<()> {
+    let stages: Vec<Value> = stages
+        .iter()
+        .map(|stage| json!({ "name": stage.name, "objects": stage.objects }))
+        .collect();
+    let manager = tiphys_cluster::names::BOOTSTRAP_MANAGER;
+    let document = json!({ "fieldManager": manager, "stages": stages });
+    serde_json::to_writer_pretty(&mut out, &document)?;
+    writeln!(out)
+}
+
+fn write_json(mut out: &mut dyn Write, objects: &[Written]) -> io::Result<()> {
+    let list: Value = objects
+        .iter()
+        .map(|written| {
+            json!({
+                "kind": written.object.kind,
+                "name": written.object.name,
+                "namespace": written.object.namespace,
+                "result": written.outcome.as_str(),
+            })
+        })
+        .collect();
+    serde_json::to_writer_pretty(&mut out, &list)?;
+    writeln!(out)
+}
+
+fn write_text(out: &mut dyn Write, objects: &[Written]) -> io::Result<()> {
+    let lines: Vec<ObjectLine> = objects
+        .iter()
+        .map(|written| ObjectLine {
+            kind: &written.object.kind,
+            name: &written.object.name,
+            namespace: &written.object.namespace,
+            state: match written.outcome {
+                Outcome::Created => ObjectState::Created,
+                Outcome::Changed => ObjectState::Changed,
+                Outcome::Unchanged => ObjectState::Unchanged,
+            },
+        })
+        .collect();
+    write!(out, "{}", object_table(&lines))
+}

@@ -1,0 +1,25 @@
+//! `tiphys rotate-credentials`: new tokens for old ones.
+
+use tiphys_cluster::bootstrap::{Rotation, rotate_own};
+use tiphys_cluster::{configure, names};
+
+use crate::args::RotateArgs;
+use crate::failure::Failure;
+use crate::located::{self, Prefer};
+use crate::{output, runtime};
+
+pub(crate) fn run(args: &RotateArgs) -> Result<(), Failure> {
+    let access = args.cluster.access();
+    let platform = located::described(&args.platform, &access, Prefer::Cluster)?;
+    let password = runtime::block_on(async {
+        let client = access.client().await?;
+        configure::rotate(&client, &platform).await?;
+        rotate_own(&client, &platform).await
+    })?;
+    output::note("the tokens are new, and the old ones are revoked");
+    if password == Rotation::Rotated {
+        let secret = names::admin(&platform);
+        output::note(&format!("the password of `admin` is new: the Secret {secret} has it"));
+    }
+    Ok(())
+}
