@@ -15,7 +15,7 @@ use crate::error::LabError;
 use crate::home::Home;
 use crate::image::Image;
 use crate::process::Process;
-use crate::{certificates, command, containers, go, kubeconfig, packages, ports, teardown};
+use crate::{certificates, command, containers, disk, go, kubeconfig, packages, ports, teardown};
 
 pub(crate) const API_PORT: u16 = 16443;
 const ETCD_PORT: u16 = 12379;
@@ -72,6 +72,8 @@ impl Cluster {
     /// Starts what is not running. Twice is once; after a crash it mends what is left.
     pub fn up(&self) -> Result<(), LabError> {
         require_root()?;
+        disk::require(self.home.folder(), "TIPHYS_LAB_HOME")?;
+        disk::require(self.home.cache(), "XDG_CACHE_HOME")?;
         self.require_tools()?;
         self.artifacts.build(&["pause", "etcd", "kubernetes", "tools"], self.teller())?;
         self.refuse_taken_ports()?;

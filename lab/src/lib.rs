@@ -12,6 +12,7 @@ mod certificates;
 mod cluster;
 mod command;
 mod containers;
+mod disk;
 mod error;
 pub mod git;
 mod go;
