@@ -66,7 +66,9 @@ impl Cluster {
     /// Builds everything that `up` would build.
     pub fn build(&self) -> Result<(), LabError> {
         self.require_tools()?;
-        self.artifacts.build(&["pause", "etcd", "kubernetes", "tools", "argocd"], self.teller())
+        let cluster = ["pause", "etcd", "kubernetes", "tools"];
+        let added = ["argocd", "workflows", "events", "nats"];
+        self.artifacts.build(&[&cluster[..], &added[..]].concat(), self.teller())
     }
 
     /// Starts what is not running. Twice is once; after a crash it mends what is left.
@@ -196,7 +198,7 @@ impl Cluster {
         name: &str,
         manifests: &str,
     ) -> Result<(), LabError> {
-        let file = self.home.write(&format!("manifests/{name}.yaml"), manifests)?;
+        let file = self.home.write(&format!("applied/{name}.yaml"), manifests)?;
         let mut kubectl = self.kubectl()?;
         kubectl
             .args(namespace.map(|namespace| format!("--namespace={namespace}")))

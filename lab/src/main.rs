@@ -19,7 +19,7 @@ struct Args {
 enum Action {
     /// Build what is missing, start what is not running, wait until it is ready
     Up {
-        /// Install this as well
+        /// Add this as well
         #[arg(long)]
         with: Vec<Addon>,
     },
@@ -39,8 +39,11 @@ enum Action {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Addon {
+    /// Argo CD, running
     #[value(name = "argocd")]
     ArgoCd,
+    /// Images and manifests of Argo CD, Argo Workflows and Argo Events; installs nothing
+    Primitives,
 }
 
 fn main() -> ExitCode {
@@ -64,6 +67,9 @@ fn run(cluster: &Cluster, action: Action) -> Result<ExitCode, LabError> {
     match action {
         Action::Up { with } => {
             cluster.up()?;
+            if with.contains(&Addon::Primitives) {
+                cluster.load_primitives()?;
+            }
             if with.contains(&Addon::ArgoCd) {
                 cluster.install_argocd()?;
             }
@@ -74,9 +80,11 @@ fn run(cluster: &Cluster, action: Action) -> Result<ExitCode, LabError> {
         Action::Env => {
             let home = cluster.home();
             print(&format!(
-                "export KUBECONFIG={}\nexport TIPHYS_LAB_AUDIT_LOG={}\n",
+                "export KUBECONFIG={}\nexport TIPHYS_LAB_AUDIT_LOG={}\n\
+                 export TIPHYS_LAB_MANIFESTS={}\n",
                 home.kubeconfig().display(),
                 home.audit_log().display(),
+                home.manifests().display(),
             ));
             // There is an address only after the first `up`.
             if let Ok(git) = cluster.git_server() {
