@@ -19,7 +19,7 @@ struct Module {
     ldflags: &'static str,
 }
 
-const MODULES: [Module; 8] = [
+const MODULES: [Module; 9] = [
     Module { folder: "pause", binaries: &[("pause", ".")], ldflags: "-s -w" },
     Module { folder: "etcd", binaries: &[("etcd", "go.etcd.io/etcd/server/v3")], ldflags: "-s -w" },
     Module {
@@ -68,6 +68,14 @@ const MODULES: [Module; 8] = [
         folder: "nats",
         binaries: &[("nats-server", "github.com/nats-io/nats-server/v2")],
         ldflags: "-s -w",
+    },
+    Module {
+        folder: "commands",
+        binaries: &[
+            ("kubeseal", "github.com/bitnami-labs/sealed-secrets/cmd/kubeseal"),
+            ("yq", "github.com/mikefarah/yq/v4"),
+        ],
+        ldflags: "-s -w -X main.VERSION=0.36.0",
     },
 ];
 

@@ -148,8 +148,12 @@ impl Cluster {
     }
 
     fn require_tools(&self) -> Result<(), LabError> {
-        go::require(self.artifacts.modules())?;
+        self.require_go()?;
         packages::install()
+    }
+
+    pub(crate) fn require_go(&self) -> Result<(), LabError> {
+        go::require(self.artifacts.modules())
     }
 
     fn program(&self, name: &str) -> Result<Command, LabError> {

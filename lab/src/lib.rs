@@ -27,6 +27,7 @@ mod primitives;
 mod process;
 pub mod repository;
 mod teardown;
+mod tools;
 
 pub use cluster::{Cluster, Status};
 pub use containers::PAUSE_IMAGE;

@@ -31,6 +31,8 @@ enum Action {
     Env,
     /// Build everything without starting it
     Build,
+    /// Print a folder with command-line tools for the PATH; builds what is missing
+    Tools,
     /// Make a container image from a tarball known to the cluster
     LoadImage { tarball: PathBuf },
     /// Show the end of the log of a part, or of all
@@ -76,6 +78,7 @@ fn run(cluster: &Cluster, action: Action) -> Result<ExitCode, LabError> {
         }
         Action::Down => cluster.down()?,
         Action::Build => cluster.build()?,
+        Action::Tools => print(&format!("{}\n", cluster.tools()?.display())),
         Action::LoadImage { tarball } => cluster.import_image(&tarball)?,
         Action::Env => {
             let home = cluster.home();
