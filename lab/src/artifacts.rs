@@ -19,7 +19,7 @@ struct Module {
     ldflags: &'static str,
 }
 
-const MODULES: [Module; 9] = [
+const MODULES: [Module; 10] = [
     Module { folder: "pause", binaries: &[("pause", ".")], ldflags: "-s -w" },
     Module { folder: "etcd", binaries: &[("etcd", "go.etcd.io/etcd/server/v3")], ldflags: "-s -w" },
     Module {
@@ -77,6 +77,7 @@ const MODULES: [Module; 9] = [
         ],
         ldflags: "-s -w -X main.VERSION=0.36.0",
     },
+    Module { folder: "registry", binaries: &[("registry", ".")], ldflags: "-s -w" },
 ];
 
 /// The Kubernetes programs that are one binary under several names.

@@ -4,6 +4,9 @@ mod addons;
 mod control_plane;
 mod git_server;
 mod node;
+mod registry;
+
+pub use registry::Registry;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
@@ -36,6 +39,9 @@ pub(crate) const PROCESSES: [(&str, &[u16]); 8] = [
     ("kube-proxy", &[10249, 10256]),
 ];
 
+/// Processes that only some labs have.
+pub(crate) const OPTIONAL: [&str; 1] = [registry::PROCESS];
+
 /// A lab, up or down.
 pub struct Cluster {
     home: Home,
@@ -67,7 +73,7 @@ impl Cluster {
     pub fn build(&self) -> Result<(), LabError> {
         self.require_tools()?;
         let cluster = ["pause", "etcd", "kubernetes", "tools"];
-        let added = ["argocd", "workflows", "events", "nats"];
+        let added = ["argocd", "workflows", "events", "nats", "registry"];
         self.artifacts.build(&[&cluster[..], &added[..]].concat(), self.teller())
     }
 
@@ -114,7 +120,10 @@ impl Cluster {
             .map(|(name, _)| (*name, Process::new(&self.home, name).pid()))
             .collect::<Vec<_>>();
         let running = processes.iter().all(|(_, pid)| pid.is_some());
-        Status { ready: running && self.node_is_ready(), processes }
+        let ready = running && self.node_is_ready();
+        let optional = OPTIONAL.iter().map(|name| (*name, Process::new(&self.home, name).pid()));
+        let processes = processes.into_iter().chain(optional.filter(|(_, pid)| pid.is_some()));
+        Status { ready, processes: processes.collect() }
     }
 
     /// Writes an image from files and makes it known to the cluster.

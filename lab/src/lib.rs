@@ -29,7 +29,7 @@ pub mod repository;
 mod teardown;
 mod tools;
 
-pub use cluster::{Cluster, Status};
+pub use cluster::{Cluster, Registry, Status};
 pub use containers::PAUSE_IMAGE;
 pub use error::LabError;
 pub use home::Home;

@@ -46,6 +46,8 @@ enum Addon {
     ArgoCd,
     /// Images and manifests of Argo CD, Argo Workflows and Argo Events; installs nothing
     Primitives,
+    /// An OCI registry beside the cluster
+    Registry,
 }
 
 fn main() -> ExitCode {
@@ -72,6 +74,9 @@ fn run(cluster: &Cluster, action: Action) -> Result<ExitCode, LabError> {
             if with.contains(&Addon::Primitives) {
                 cluster.load_primitives()?;
             }
+            if with.contains(&Addon::Registry) {
+                cluster.start_registry()?;
+            }
             if with.contains(&Addon::ArgoCd) {
                 cluster.install_argocd()?;
             }
@@ -97,6 +102,17 @@ fn run(cluster: &Cluster, action: Action) -> Result<ExitCode, LabError> {
                     git.prefix,
                     git.key.display(),
                     git.known_hosts.display(),
+                ));
+            }
+            if let Ok(registry) = cluster.registry() {
+                print(&format!(
+                    "export TIPHYS_LAB_REGISTRY={}\nexport TIPHYS_LAB_REGISTRY_USER={}\n\
+                     export TIPHYS_LAB_REGISTRY_PASSWORD_FILE={}\n\
+                     export TIPHYS_LAB_REGISTRY_CA={}\n",
+                    registry.address,
+                    registry.user,
+                    registry.password.display(),
+                    registry.authority.display(),
                 ));
             }
         }
