@@ -12,18 +12,27 @@ use tokio::runtime::Runtime;
 
 use crate::World;
 
-type Body = Box<dyn FnOnce(Arc<World>) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
+/// What tests run on.
+pub trait Place: Sized + Send + Sync + 'static {
+    /// Reaches it; why not, otherwise.
+    fn open() -> impl Future<Output = Result<Self, String>> + Send;
+
+    /// What the logs say about a test that has failed.
+    fn log_tails(&self, about: &str) -> impl Future<Output = String> + Send;
+}
+
+type Body<P> = Box<dyn FnOnce(Arc<P>) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
 
 /// One test.
-pub struct Case {
+pub struct Case<P = World> {
     name: &'static str,
     disruptive: bool,
     soak: bool,
-    body: Body,
+    body: Body<P>,
 }
 
-impl Case {
-    pub fn new<F>(name: &'static str, body: impl FnOnce(Arc<World>) -> F + Send + 'static) -> Self
+impl<P: Place> Case<P> {
+    pub fn new<F>(name: &'static str, body: impl FnOnce(Arc<P>) -> F + Send + 'static) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -47,13 +56,13 @@ impl Case {
 
 /// Runs the tests that the command line asks for. Without a cluster they are skipped, unless
 /// `TIPHYS_LAB_REQUIRED=1` says that there must be one.
-pub fn main(cases: Vec<Case>) -> ExitCode {
+pub fn main<P: Place>(cases: Vec<Case<P>>) -> ExitCode {
     let mut arguments = Arguments::from_args();
     // Each waits for the cluster most of the time; more than these would wait for each other.
     arguments.test_threads.get_or_insert(4);
     let runtime = Runtime::new().expect("threads can be started");
     let listing = arguments.list;
-    let world = if listing { Err("listing".to_owned()) } else { runtime.block_on(World::open()) };
+    let world = if listing { Err("listing".to_owned()) } else { runtime.block_on(P::open()) };
     let required = env::var("TIPHYS_LAB_REQUIRED").is_ok_and(|value| value == "1");
     if let Err(why) = &world
         && !listing
@@ -65,7 +74,7 @@ pub fn main(cases: Vec<Case>) -> ExitCode {
         say("e2e: all tests are skipped; TIPHYS_LAB_REQUIRED=1 makes this a failure");
     }
     let world = world.ok().map(Arc::new);
-    let (last, first): (Vec<Case>, Vec<Case>) = cases.into_iter().partition(|c| c.disruptive);
+    let (last, first): (Vec<Case<P>>, Vec<Case<P>>) = cases.into_iter().partition(|c| c.disruptive);
     let outcome = run(&runtime, world.as_ref(), first, &arguments);
     if listing || last.is_empty() {
         return outcome;
@@ -75,10 +84,10 @@ pub fn main(cases: Vec<Case>) -> ExitCode {
     if outcome == ExitCode::SUCCESS { last } else { outcome }
 }
 
-fn run(
+fn run<P: Place>(
     runtime: &Runtime,
-    world: Option<&Arc<World>>,
-    cases: Vec<Case>,
+    world: Option<&Arc<P>>,
+    cases: Vec<Case<P>>,
     arguments: &Arguments,
 ) -> ExitCode {
     let handle = runtime.handle().clone();

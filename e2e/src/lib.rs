@@ -1,5 +1,6 @@
 //! What tests on a real cluster have in common: the cluster, and a site of its own for each test.
 
+mod ground;
 mod harness;
 pub mod inventory;
 mod lots;
@@ -9,7 +10,8 @@ mod site;
 pub mod tiphys;
 mod world;
 
-pub use harness::{Case, figure, main, seed};
+pub use ground::Ground;
+pub use harness::{Case, Place, figure, main, seed};
 pub use lots::Lots;
 pub use record::{Recording, Written};
 pub use site::{PlatformFile, Site, operation};

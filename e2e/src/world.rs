@@ -1,7 +1,6 @@
 //! The cluster that the tests run on: the lab's, or one that the environment names.
 
 use std::collections::BTreeSet;
-use std::env;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,9 +11,10 @@ use kube::{Api, Client};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use tiphys_cluster::argocd::{ArgoCd, Endpoint, PATIENCE, Security};
-use tiphys_cluster::{Access, ClusterError, Hold};
-use tiphys_lab::Home;
+use tiphys_cluster::{ClusterError, Hold};
 use tiphys_lab::git::GitServer;
+
+use crate::{Ground, Place};
 
 pub(crate) const ARGOCD: &str = "argocd";
 
@@ -29,24 +29,28 @@ pub struct World {
     pub audit_log: Option<PathBuf>,
 }
 
+impl Place for World {
+    async fn open() -> Result<World, String> {
+        World::from_ground(&Ground::open().await?, "argocd-initial-admin-secret").await
+    }
+
+    /// The last lines of Argo CD's logs that mention something, for who has to explain a failure.
+    async fn log_tails(&self, about: &str) -> String {
+        log_tails(&self.client, about).await
+    }
+}
+
 impl World {
-    /// Reaches the cluster; why not, otherwise.
-    pub async fn open() -> Result<World, String> {
-        let home = Home::from_environment();
-        let given = env::var_os("TIPHYS_E2E_KUBECONFIG").map(PathBuf::from);
-        let audit_log = given.is_none().then(|| home.audit_log());
-        let kubeconfig = given.unwrap_or_else(|| home.kubeconfig());
-        if !kubeconfig.exists() {
-            return Err(format!(
-                "there is no cluster: {} is not there; start one with `lab up --with argocd`",
-                kubeconfig.display()
-            ));
-        }
-        let access = Access { kubeconfig: Some(kubeconfig.clone()), context: None };
-        let client = access.client().await.map_err(|error| error.to_string())?;
-        let git = GitServer::from_environment(&home).map_err(|error| error.to_string())?;
-        let argocd = log_in(&client).await?;
-        Ok(World { client, argocd, git, kubeconfig, audit_log })
+    /// The cluster with its Argo CD; the Secret has the password of the administrator.
+    pub async fn from_ground(ground: &Ground, secret: &str) -> Result<World, String> {
+        let argocd = log_in(&ground.client, secret).await?;
+        Ok(World {
+            client: ground.client.clone(),
+            argocd,
+            git: ground.git.clone(),
+            kubeconfig: ground.kubeconfig.clone(),
+            audit_log: ground.audit_log.clone(),
+        })
     }
 
     /// The apps of a project that are held.
@@ -54,27 +58,26 @@ impl World {
         let hold = Hold::new(self.client.clone(), ARGOCD, project, "test");
         hold.held().await.expect("the project can be read")
     }
-
-    /// The last lines of Argo CD's logs that mention something, for who has to explain a failure.
-    pub async fn log_tails(&self, about: &str) -> String {
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), ARGOCD);
-        let listed = pods.list(&ListParams::default()).await;
-        let mut text = String::new();
-        for pod in listed.into_iter().flatten() {
-            let name = pod.metadata.name.unwrap_or_default();
-            let params = LogParams { tail_lines: Some(2000), ..LogParams::default() };
-            let log = pods.logs(&name, &params).await.unwrap_or_else(|error| error.to_string());
-            let lines: Vec<&str> = log.lines().filter(|line| line.contains(about)).collect();
-            let last = &lines[lines.len().saturating_sub(15)..];
-            if !last.is_empty() {
-                text += &format!("--- {name}\n{}\n", last.join("\n"));
-            }
-        }
-        text
-    }
 }
 
-async fn log_in(client: &Client) -> Result<ArgoCd, String> {
+pub(crate) async fn log_tails(client: &Client, about: &str) -> String {
+    let pods: Api<Pod> = Api::namespaced(client.clone(), ARGOCD);
+    let listed = pods.list(&ListParams::default()).await;
+    let mut text = String::new();
+    for pod in listed.into_iter().flatten() {
+        let name = pod.metadata.name.unwrap_or_default();
+        let params = LogParams { tail_lines: Some(2000), ..LogParams::default() };
+        let log = pods.logs(&name, &params).await.unwrap_or_else(|error| error.to_string());
+        let lines: Vec<&str> = log.lines().filter(|line| line.contains(about)).collect();
+        let last = &lines[lines.len().saturating_sub(15)..];
+        if !last.is_empty() {
+            text += &format!("--- {name}\n{}\n", last.join("\n"));
+        }
+    }
+    text
+}
+
+async fn log_in(client: &Client, secret: &str) -> Result<ArgoCd, String> {
     let secrets: Api<Secret> = Api::namespaced(client.clone(), ARGOCD);
     let read = async |name: &str, field: &str| {
         let secret = secrets.get(name).await;
@@ -83,7 +86,7 @@ async fn log_in(client: &Client) -> Result<ArgoCd, String> {
         value.map(|value| value.0).ok_or_else(|| format!("the Secret {name} has no {field}"))
     };
     let certificate = read("argocd-secret", "tls.crt").await?;
-    let password = read("argocd-initial-admin-secret", "password").await?;
+    let password = read(secret, "password").await?;
     let security = Security::trusting(&certificate).map_err(|error| error.to_string())?;
     let argocd = ArgoCd::new(Endpoint::new(client.clone(), ARGOCD, security), None);
     let login = json!({ "username": "admin", "password": String::from_utf8_lossy(&password) });

@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use crate::cluster::Cluster;
 use crate::error::LabError;
 use crate::image::{Image, short_digest, write_layer};
-use crate::{command, containers};
+use crate::{command, containers, manifests};
 
 const NAMESPACE: &str = "argocd";
 const MODULE: &str = "github.com/argoproj/argo-cd/v3";
@@ -34,19 +34,14 @@ impl Cluster {
     /// Installs Argo CD, and waits until all of it is ready.
     pub fn install_argocd(&self) -> Result<(), LabError> {
         self.artifacts().build(&["argocd"], self.teller())?;
-        let source = self.artifacts().source("argocd", MODULE)?;
-        let path = source.join("manifests/install.yaml");
-        let manifests =
-            fs::read_to_string(&path).map_err(LabError::file("could not read", &path))?;
-        self.load_argocd_images(&manifests, &source)?;
+        let manifests = self.argocd_manifests("install.yaml")?;
+        self.load_argocd_images(&manifests)?;
         self.tell("installing Argo CD");
         self.apply(
             "argocd-namespace",
             &format!("apiVersion: v1\nkind: Namespace\nmetadata: {{ name: {NAMESPACE} }}\n"),
         )?;
-        // There is no registry to pull from.
-        let manifests =
-            manifests.replace("imagePullPolicy: Always", "imagePullPolicy: IfNotPresent");
+        let manifests = manifests::without_pulling(&manifests);
         // Before its pods start, so that none of them has to be told to read it again.
         let hosts = self.git_server()?.known_hosts;
         let hosts = fs::read_to_string(&hosts).map_err(LabError::file("could not read", &hosts))?;
@@ -60,24 +55,23 @@ impl Cluster {
         Ok(())
     }
 
+    /// Manifests as they are in Argo CD's own module.
+    pub(crate) fn argocd_manifests(&self, file: &str) -> Result<String, LabError> {
+        let path = self.artifacts().source("argocd", MODULE)?.join("manifests").join(file);
+        fs::read_to_string(&path).map_err(LabError::file("could not read", &path))
+    }
+
     /// Makes images for every name in the manifests, from what is installed here.
-    fn load_argocd_images(&self, manifests: &str, source: &Path) -> Result<(), LabError> {
-        let named = |part: &str| {
-            let images = manifests.lines().filter_map(|line| line.trim().strip_prefix("image: "));
-            let mut found: Vec<&str> = images.filter(|image| image.contains(part)).collect();
-            found.dedup();
-            found.first().map(|image| (*image).to_owned())
-        };
-        let missing =
-            |part: &str| LabError::Other(format!("the manifests name no image of {part}"));
-        let argocd = named("/argocd:").ok_or_else(|| missing("Argo CD"))?;
-        let dex = named("/dex:").ok_or_else(|| missing("Dex"))?;
-        let redis = named("/redis:").ok_or_else(|| missing("Redis"))?;
+    pub(crate) fn load_argocd_images(&self, manifests: &str) -> Result<(), LabError> {
+        let argocd = manifests::image(manifests, "/argocd:")?;
+        let dex = manifests::image(manifests, "/dex:")?;
+        let redis = manifests::image(manifests, "/redis:")?;
         if containers::has(self.home(), &argocd)? && containers::has(self.home(), &redis)? {
             return Ok(());
         }
         self.tell("loading the images of Argo CD");
         let base = self.debian_layer()?;
+        let source = self.artifacts().source("argocd", MODULE)?;
         let bin = "usr/local/bin";
         let mut image = Image::new(&argocd)
             .also(&dex)

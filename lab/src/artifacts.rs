@@ -8,6 +8,7 @@ use crate::command;
 use crate::error::LabError;
 use crate::home::Home;
 use crate::image::short_digest;
+use crate::mended::{self, Mended};
 
 /// A Go module of the lab, and what is built from it.
 struct Module {
@@ -18,7 +19,7 @@ struct Module {
     ldflags: &'static str,
 }
 
-const MODULES: [Module; 5] = [
+const MODULES: [Module; 10] = [
     Module { folder: "pause", binaries: &[("pause", ".")], ldflags: "-s -w" },
     Module { folder: "etcd", binaries: &[("etcd", "go.etcd.io/etcd/server/v3")], ldflags: "-s -w" },
     Module {
@@ -42,6 +43,41 @@ const MODULES: [Module; 5] = [
         binaries: &[("argocd", "github.com/argoproj/argo-cd/v3/cmd")],
         ldflags: "-s -w -X github.com/argoproj/argo-cd/v3/common.version=3.2.6",
     },
+    Module {
+        folder: "workflows",
+        binaries: &[
+            (
+                "workflow-controller",
+                "github.com/argoproj/argo-workflows/v3/cmd/workflow-controller",
+            ),
+            ("argoexec", "github.com/argoproj/argo-workflows/v3/cmd/argoexec"),
+            ("argo", "github.com/argoproj/argo-workflows/v3/cmd/argo"),
+        ],
+        // The controller starts the executor image of its own version.
+        ldflags: "-s -w -X github.com/argoproj/argo-workflows/v3.version=v3.7.14 \
+            -X github.com/argoproj/argo-workflows/v3.gitTag=v3.7.14 \
+            -X github.com/argoproj/argo-workflows/v3.gitCommit=ca37b537cd34d18029146a755bf42a9b2364c49b \
+            -X github.com/argoproj/argo-workflows/v3.gitTreeState=clean",
+    },
+    Module {
+        folder: "events",
+        binaries: &[("argo-events", "github.com/argoproj/argo-events/cmd")],
+        ldflags: "-s -w -X github.com/argoproj/argo-events.version=v1.9.10",
+    },
+    Module {
+        folder: "nats",
+        binaries: &[("nats-server", "github.com/nats-io/nats-server/v2")],
+        ldflags: "-s -w",
+    },
+    Module {
+        folder: "commands",
+        binaries: &[
+            ("kubeseal", "github.com/bitnami-labs/sealed-secrets/cmd/kubeseal"),
+            ("yq", "github.com/mikefarah/yq/v4"),
+        ],
+        ldflags: "-s -w -X main.VERSION=0.36.0",
+    },
+    Module { folder: "registry", binaries: &[("registry", ".")], ldflags: "-s -w" },
 ];
 
 /// The Kubernetes programs that are one binary under several names.
@@ -75,13 +111,22 @@ impl Artifacts {
     /// Builds what is missing of the named modules; tells what it does.
     pub(crate) fn build(&self, folders: &[&str], say: &dyn Fn(&str)) -> Result<(), LabError> {
         for module in MODULES.iter().filter(|module| folders.contains(&module.folder)) {
+            let mut missing = Vec::new();
             for (binary, package) in module.binaries {
                 let target = self.target(module, binary)?;
-                if target.exists() {
-                    continue;
+                if !target.exists() {
+                    missing.push((binary, package, target));
                 }
+            }
+            if missing.is_empty() {
+                continue;
+            }
+            let mended = self.mended(module)?;
+            let folder = self.modules.join(module.folder);
+            let folder = mended.as_ref().map_or(folder.as_path(), Mended::folder);
+            for (binary, package, target) in missing {
                 say(&format!("building {binary} (minutes the first time)"));
-                self.build_one(module, package, &target)?;
+                self.build_one(folder, module, package, &target)?;
             }
         }
         if folders.contains(&"kubernetes") {
@@ -90,14 +135,29 @@ impl Artifacts {
         Ok(())
     }
 
-    fn build_one(&self, module: &Module, package: &str, target: &Path) -> Result<(), LabError> {
+    /// A module that cannot be built where it is, in a place where it can.
+    fn mended(&self, module: &Module) -> Result<Option<Mended>, LabError> {
+        if module.folder != "workflows" {
+            return Ok(None);
+        }
+        let source = self.source(module.folder, mended::MODULE)?;
+        Mended::make(&self.modules.join(module.folder), &source, &self.cache).map(Some)
+    }
+
+    fn build_one(
+        &self,
+        folder: &Path,
+        module: &Module,
+        package: &str,
+        target: &Path,
+    ) -> Result<(), LabError> {
         let parent = target.parent().unwrap_or(&self.cache);
         fs::create_dir_all(parent).map_err(LabError::file("could not make the folder", parent))?;
         // Built beside its place and moved there whole: a build that is killed leaves no half.
         let half = target.with_extension("half");
         let mut build = Command::new("go");
         build
-            .current_dir(self.modules.join(module.folder))
+            .current_dir(folder)
             .args([
                 "build",
                 "-trimpath",
@@ -163,16 +223,21 @@ impl Artifacts {
 
     /// The folder in which Go keeps the source of a module.
     pub(crate) fn source(&self, folder: &str, module: &str) -> Result<PathBuf, LabError> {
-        let mut list = Command::new("go");
-        list.current_dir(self.modules.join(folder)).args([
-            "list",
-            "-mod=readonly",
-            "-m",
-            "-f",
-            "{{.Dir}}",
-            module,
-        ]);
-        Ok(PathBuf::from(command::run(&mut list)?.trim()))
+        // It is there after a build, but what was built may come from the cache.
+        self.go(folder, &["mod", "download", module])?;
+        self.go(folder, &["list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module])
+            .map(PathBuf::from)
+    }
+
+    /// The version of a module, such as v3.2.6.
+    pub(crate) fn version(&self, folder: &str, module: &str) -> Result<String, LabError> {
+        self.go(folder, &["list", "-mod=readonly", "-m", "-f", "{{.Version}}", module])
+    }
+
+    fn go(&self, folder: &str, words: &[&str]) -> Result<String, LabError> {
+        let mut go = Command::new("go");
+        go.current_dir(self.modules.join(folder)).args(words);
+        Ok(command::run(&mut go)?.trim().to_owned())
     }
 
     pub(crate) fn cached(&self, name: &str) -> PathBuf {

@@ -36,6 +36,8 @@ pub(crate) fn make(home: &Home, addresses: &[IpAddr]) -> Result<(), LabError> {
     server.subject_alt_names.extend(addresses.iter().map(|address| SanType::IpAddress(*address)));
     server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     sign(home, "apiserver", &server, &issuer)?;
+    // It listens on the same addresses.
+    sign(home, "registry", &server, &issuer)?;
 
     let mut client = CertificateParams::new(Vec::new())?;
     client.distinguished_name.push(DnType::CommonName, "kube-apiserver-kubelet-client");

@@ -4,6 +4,9 @@ mod addons;
 mod control_plane;
 mod git_server;
 mod node;
+mod registry;
+
+pub use registry::Registry;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
@@ -15,7 +18,7 @@ use crate::error::LabError;
 use crate::home::Home;
 use crate::image::Image;
 use crate::process::Process;
-use crate::{certificates, command, containers, go, kubeconfig, packages, ports, teardown};
+use crate::{certificates, command, containers, disk, go, kubeconfig, packages, ports, teardown};
 
 pub(crate) const API_PORT: u16 = 16443;
 const ETCD_PORT: u16 = 12379;
@@ -35,6 +38,9 @@ pub(crate) const PROCESSES: [(&str, &[u16]); 8] = [
     ("kubelet", &[10248, 10250]),
     ("kube-proxy", &[10249, 10256]),
 ];
+
+/// Processes that only some labs have.
+pub(crate) const OPTIONAL: [&str; 1] = [registry::PROCESS];
 
 /// A lab, up or down.
 pub struct Cluster {
@@ -66,12 +72,16 @@ impl Cluster {
     /// Builds everything that `up` would build.
     pub fn build(&self) -> Result<(), LabError> {
         self.require_tools()?;
-        self.artifacts.build(&["pause", "etcd", "kubernetes", "tools", "argocd"], self.teller())
+        let cluster = ["pause", "etcd", "kubernetes", "tools"];
+        let added = ["argocd", "workflows", "events", "nats", "registry"];
+        self.artifacts.build(&[&cluster[..], &added[..]].concat(), self.teller())
     }
 
     /// Starts what is not running. Twice is once; after a crash it mends what is left.
     pub fn up(&self) -> Result<(), LabError> {
         require_root()?;
+        disk::require(self.home.folder(), "TIPHYS_LAB_HOME")?;
+        disk::require(self.home.cache(), "XDG_CACHE_HOME")?;
         self.require_tools()?;
         self.artifacts.build(&["pause", "etcd", "kubernetes", "tools"], self.teller())?;
         self.refuse_taken_ports()?;
@@ -110,7 +120,10 @@ impl Cluster {
             .map(|(name, _)| (*name, Process::new(&self.home, name).pid()))
             .collect::<Vec<_>>();
         let running = processes.iter().all(|(_, pid)| pid.is_some());
-        Status { ready: running && self.node_is_ready(), processes }
+        let ready = running && self.node_is_ready();
+        let optional = OPTIONAL.iter().map(|name| (*name, Process::new(&self.home, name).pid()));
+        let processes = processes.into_iter().chain(optional.filter(|(_, pid)| pid.is_some()));
+        Status { ready, processes: processes.collect() }
     }
 
     /// Writes an image from files and makes it known to the cluster.
@@ -144,8 +157,12 @@ impl Cluster {
     }
 
     fn require_tools(&self) -> Result<(), LabError> {
-        go::require(self.artifacts.modules())?;
+        self.require_go()?;
         packages::install()
+    }
+
+    pub(crate) fn require_go(&self) -> Result<(), LabError> {
+        go::require(self.artifacts.modules())
     }
 
     fn program(&self, name: &str) -> Result<Command, LabError> {
@@ -194,7 +211,7 @@ impl Cluster {
         name: &str,
         manifests: &str,
     ) -> Result<(), LabError> {
-        let file = self.home.write(&format!("manifests/{name}.yaml"), manifests)?;
+        let file = self.home.write(&format!("applied/{name}.yaml"), manifests)?;
         let mut kubectl = self.kubectl()?;
         kubectl
             .args(namespace.map(|namespace| format!("--namespace={namespace}")))

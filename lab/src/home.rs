@@ -70,6 +70,12 @@ impl Home {
         self.path("audit/audit.log")
     }
 
+    /// Manifests to be installed, as upstream publishes them.
+    #[must_use]
+    pub fn manifests(&self) -> PathBuf {
+        self.path("manifests")
+    }
+
     #[must_use]
     pub fn log(&self, process: &str) -> PathBuf {
         self.path("logs").join(format!("{process}.log"))

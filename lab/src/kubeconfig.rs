@@ -13,15 +13,20 @@ pub(crate) fn token(home: &Home) -> Result<String, LabError> {
     if let Ok(token) = fs::read_to_string(&path) {
         return Ok(token);
     }
+    let token = random()?;
+    home.write("pki/admin.token", &token)?;
+    home.write("pki/tokens.csv", format!("{token},admin,admin,\"system:masters\"\n"))?;
+    Ok(token)
+}
+
+/// Something that nobody guesses.
+pub(crate) fn random() -> Result<String, LabError> {
     let mut bytes = [0u8; 24];
     let source = "/dev/urandom";
     fs::File::open(source)
         .and_then(|mut file| file.read_exact(&mut bytes))
         .map_err(LabError::file("could not read", source))?;
-    let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    home.write("pki/admin.token", &token)?;
-    home.write("pki/tokens.csv", format!("{token},admin,admin,\"system:masters\"\n"))?;
-    Ok(token)
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 pub(crate) fn write(home: &Home, server: &str) -> Result<(), LabError> {

@@ -12,22 +12,28 @@ mod certificates;
 mod cluster;
 mod command;
 mod containers;
+mod disk;
 mod error;
 pub mod git;
 mod go;
 mod home;
 pub mod image;
 mod kubeconfig;
+mod manifests;
+mod mended;
 pub mod packages;
 mod ports;
+mod primitives;
 mod process;
 pub mod repository;
 mod teardown;
+mod tools;
 
-pub use cluster::{Cluster, Status};
+pub use cluster::{Cluster, Registry, Status};
 pub use containers::PAUSE_IMAGE;
 pub use error::LabError;
 pub use home::Home;
+pub use primitives::NATS_IMAGE;
 
 /// Where Go keeps the source of the Argo CD that the lab runs.
 pub fn argocd_source() -> Result<std::path::PathBuf, LabError> {

@@ -19,7 +19,7 @@ struct Args {
 enum Action {
     /// Build what is missing, start what is not running, wait until it is ready
     Up {
-        /// Install this as well
+        /// Add this as well
         #[arg(long)]
         with: Vec<Addon>,
     },
@@ -31,6 +31,8 @@ enum Action {
     Env,
     /// Build everything without starting it
     Build,
+    /// Print a folder with command-line tools for the PATH; builds what is missing
+    Tools,
     /// Make a container image from a tarball known to the cluster
     LoadImage { tarball: PathBuf },
     /// Show the end of the log of a part, or of all
@@ -39,8 +41,13 @@ enum Action {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Addon {
+    /// Argo CD, running
     #[value(name = "argocd")]
     ArgoCd,
+    /// Images and manifests of Argo CD, Argo Workflows and Argo Events; installs nothing
+    Primitives,
+    /// An OCI registry beside the cluster
+    Registry,
 }
 
 fn main() -> ExitCode {
@@ -64,19 +71,28 @@ fn run(cluster: &Cluster, action: Action) -> Result<ExitCode, LabError> {
     match action {
         Action::Up { with } => {
             cluster.up()?;
+            if with.contains(&Addon::Primitives) {
+                cluster.load_primitives()?;
+            }
+            if with.contains(&Addon::Registry) {
+                cluster.start_registry()?;
+            }
             if with.contains(&Addon::ArgoCd) {
                 cluster.install_argocd()?;
             }
         }
         Action::Down => cluster.down()?,
         Action::Build => cluster.build()?,
+        Action::Tools => print(&format!("{}\n", cluster.tools()?.display())),
         Action::LoadImage { tarball } => cluster.import_image(&tarball)?,
         Action::Env => {
             let home = cluster.home();
             print(&format!(
-                "export KUBECONFIG={}\nexport TIPHYS_LAB_AUDIT_LOG={}\n",
+                "export KUBECONFIG={}\nexport TIPHYS_LAB_AUDIT_LOG={}\n\
+                 export TIPHYS_LAB_MANIFESTS={}\n",
                 home.kubeconfig().display(),
                 home.audit_log().display(),
+                home.manifests().display(),
             ));
             // There is an address only after the first `up`.
             if let Ok(git) = cluster.git_server() {
@@ -86,6 +102,17 @@ fn run(cluster: &Cluster, action: Action) -> Result<ExitCode, LabError> {
                     git.prefix,
                     git.key.display(),
                     git.known_hosts.display(),
+                ));
+            }
+            if let Ok(registry) = cluster.registry() {
+                print(&format!(
+                    "export TIPHYS_LAB_REGISTRY={}\nexport TIPHYS_LAB_REGISTRY_USER={}\n\
+                     export TIPHYS_LAB_REGISTRY_PASSWORD_FILE={}\n\
+                     export TIPHYS_LAB_REGISTRY_CA={}\n",
+                    registry.address,
+                    registry.user,
+                    registry.password.display(),
+                    registry.authority.display(),
                 ));
             }
         }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::cluster::PROCESSES;
+use crate::cluster::{OPTIONAL, PROCESSES};
 use crate::command;
 use crate::containers::BRIDGE;
 use crate::error::LabError;
@@ -51,6 +51,9 @@ fn remove_outside(home: &Home) -> Result<(), LabError> {
 
 /// Ends all processes of the lab, in reverse order, and removes everything but the cache.
 pub(crate) fn down(home: &Home) -> Result<(), LabError> {
+    for name in OPTIONAL {
+        Process::new(home, name).stop()?;
+    }
     for (name, _) in PROCESSES.iter().rev() {
         // containerd goes after its containers: it knows them best.
         if *name != "containerd" {

@@ -124,6 +124,19 @@ impl Installation<'_> {
         Ok(all)
     }
 
+    /// What another installer cannot know: with what images are pulled, and before that where.
+    pub async fn run_pull_secrets(&self) -> Result<(), ClusterError> {
+        let secrets = self.pull_secrets();
+        if secrets.is_empty() {
+            return Ok(());
+        }
+        let all = self.rendered.iter().flat_map(|one| &one.stages[0].objects);
+        let namespaces: Vec<Value> =
+            all.filter(|object| object["kind"] == "Namespace").cloned().collect();
+        self.applier(false).apply(&namespaces).await?;
+        self.applier(false).apply(&secrets).await.map(drop)
+    }
+
     fn deadline(&self) -> Instant {
         Instant::now() + self.bootstrap.timeout
     }

@@ -1,5 +1,7 @@
 //! `tiphys bootstrap`: what the platform stands on.
 
+mod ansible;
+
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -10,6 +12,7 @@ use tiphys_cluster::bootstrap::{
 use tiphys_cluster::configure::{Change, Mode, Outcome, configure};
 use tiphys_cluster::mounted::Mounted;
 use tiphys_cluster::{Access, ClusterError, Kind, ObjectName};
+use tiphys_model::bootstrap::Installer;
 use tiphys_model::{Bootstrap, Exit, Platform};
 use tiphys_report::{ObjectLine, ObjectState, object_table};
 
@@ -39,6 +42,7 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
         bootstrap,
         rendered: &rendered,
         mounted: &mounted,
+        installer: args.installer.map_or(bootstrap.installer, Into::into),
         taking: if args.adopt { Taking::Fields } else { Taking::NoFields },
     };
     let objects = runtime::block_on(async {
@@ -97,6 +101,7 @@ pub(crate) struct Phase1<'a> {
     pub(crate) bootstrap: &'a Bootstrap,
     pub(crate) rendered: &'a [Rendered],
     pub(crate) mounted: &'a Mounted,
+    pub(crate) installer: Installer,
     pub(crate) taking: Taking,
 }
 
@@ -134,6 +139,12 @@ impl Phase1<'_> {
         let installation = self.installation(&client);
         installation.check().await?;
         let tell = |text: String| output::note(&text);
+        if self.installer == Installer::Ansible {
+            installation.run_pull_secrets().await?;
+            let stages = bootstrap::stages(self.rendered);
+            ansible::run(&self.access, &stages, self.taking, self.bootstrap.timeout).await?;
+        }
+        // After Ansible, this finds everything done, and makes sure of it.
         let applied = installation.run(&tell).await?;
         let mut objects: Vec<Written> = applied.into_iter().map(Written::from).collect();
         if rotate_initial(&client, self.platform).await? == Rotation::Rotated {

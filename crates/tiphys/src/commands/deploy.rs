@@ -48,8 +48,8 @@ fn bootstrap_if_needed(args: &DeployArgs) -> Result<(), Failure> {
     runtime::block_on(async {
         let rendered = prepare(bootstrap::folder(&file), &platform, bootstrap, &mounted).await?;
         let (platform, rendered, mounted) = (&platform, &rendered, &mounted);
-        let taking = Taking::NoFields;
-        Phase1 { access, platform, bootstrap, rendered, mounted, taking }.install().await
+        let (installer, taking) = (bootstrap.installer, Taking::NoFields);
+        Phase1 { access, platform, bootstrap, rendered, mounted, installer, taking }.install().await
     })?;
     output::note("bootstrap is complete: its authority passes to orchestration");
     Ok(())

@@ -1,0 +1,49 @@
+//! A bootstrap that is killed is run again, and comes to the same end.
+
+use std::env;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tiphys_e2e::inventory::difference;
+use tiphys_e2e::{Ground, figure, seed};
+use tiphys_sim::Chance;
+
+use crate::start::{Start, look};
+
+/// `TIPHYS_E2E_KILLS` times, at moments drawn by lot.
+pub(crate) async fn at_any_moment(ground: Arc<Ground>) {
+    let kills = env::var("TIPHYS_E2E_KILLS").map_or(2, |text| text.parse().expect("a number"));
+    let mut chance = Chance::new(seed());
+    let start = Start::reference(&ground, "boot");
+    let before = look(&ground).await;
+    let began = Instant::now();
+    start.run(&ground, &["bootstrap", "--no-run"], 0).await;
+    let whole = began.elapsed();
+    let expected = look(&ground).await;
+    start.run(&ground, &["teardown"], 0).await;
+    assert_eq!(difference(&before, &look(&ground).await), Vec::<String>::new());
+
+    let mut moments = Vec::new();
+    for _ in 0..kills {
+        let moment = chance.millis(0, u64::try_from(whole.as_millis()).expect("minutes"));
+        let mut run = start.begin(&ground, &["bootstrap", "--no-run"]);
+        tokio::time::sleep(moment).await;
+        run.kill().expect("it can be killed");
+        run.wait().expect("it has ended");
+        moments.push(moment.as_secs_f64());
+        // Each kill hits an installation that has come a bit further; every fifth begins anew.
+        if moments.len() % 5 == 0 {
+            start.run(&ground, &["teardown"], 0).await;
+        }
+    }
+    figure(&format!("killed after {moments:.1?} of {:.1} s", whole.as_secs_f64()));
+    start.run(&ground, &["bootstrap", "--no-run"], 0).await;
+    let again = start.run(&ground, &["bootstrap", "--no-run", "-o", "json"], 0).await;
+    let objects: Vec<Value> = serde_json::from_str(&again.stdout).expect("a list");
+    assert!(objects.iter().all(|object| object["result"] == "unchanged"), "{}", again.stdout);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(difference(&expected, &look(&ground).await), Vec::<String>::new());
+    start.run(&ground, &["teardown"], 0).await;
+    assert_eq!(difference(&before, &look(&ground).await), Vec::<String>::new());
+}

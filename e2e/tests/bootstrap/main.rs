@@ -1,0 +1,28 @@
+//! From an empty cluster to a platform, and back.
+//!
+//! `cargo build -p tiphys && cargo test -p tiphys-e2e --test bootstrap`, on a lab without Argo CD
+//! (`lab up --with primitives`). Each test leaves the cluster empty.
+
+mod failure;
+mod journey;
+mod kills;
+mod start;
+
+use std::process::ExitCode;
+
+use tiphys_e2e::{Case, main as run};
+
+fn main() -> ExitCode {
+    // Each has the cluster to itself.
+    run(vec![
+        Case::new(
+            "an_empty_cluster_becomes_the_platform_and_is_empty_again",
+            journey::there_and_back,
+        )
+        .disruptive(),
+        Case::new("bootstrap_refuses_before_it_changes_anything", failure::before_anything)
+            .disruptive(),
+        Case::new("bootstrap_says_why_pods_do_not_start", failure::of_pods).disruptive(),
+        Case::new("bootstrap_resumes_after_being_killed", kills::at_any_moment).disruptive(),
+    ])
+}

@@ -1,0 +1,108 @@
+//! What a bootstrap installs, ready for it: images that the cluster knows, manifests as files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::cluster::Cluster;
+use crate::error::LabError;
+use crate::image::Image;
+use crate::{command, containers, manifests, mended};
+
+/// A NATS server for an event bus. No manifest names it: an exotic bus only has an address.
+pub const NATS_IMAGE: &str = "tiphys.lab/nats:2.12.1";
+const EVENTS_MODULE: &str = "github.com/argoproj/argo-events";
+/// Whom Argo Workflows' own images run as, all but the executor's.
+const WORKFLOWS_USER: &str = "8737";
+const ROOT: &str = "0";
+
+impl Cluster {
+    /// Loads the images of Argo CD, Argo Workflows, Argo Events and NATS, and writes upstream's
+    /// manifests. Installs nothing.
+    pub fn load_primitives(&self) -> Result<(), LabError> {
+        let folders = ["argocd", "workflows", "events", "nats"];
+        self.artifacts().build(&folders, self.teller())?;
+        let argocd = self.argocd_manifests("install.yaml")?;
+        let workflows = self.workflows_manifests()?;
+        let events = self.artifacts().source("events", EVENTS_MODULE)?;
+        let events = read(&events.join("manifests/install.yaml"))?;
+        self.load_argocd_images(&argocd)?;
+        self.load_workflows_images(&workflows)?;
+        self.load_events_images(&events)?;
+        // Last: where they are, the images are.
+        for (name, text) in [
+            ("argocd", argocd),
+            ("argocd-ha", self.argocd_manifests("ha/install.yaml")?),
+            ("workflows", workflows),
+            ("events", events),
+        ] {
+            let file = format!("manifests/{name}.yaml");
+            self.home().write(&file, manifests::without_pulling(&text))?;
+        }
+        Ok(())
+    }
+
+    /// The folder with the manifests that [`Cluster::load_primitives`] has written.
+    pub fn manifests(&self) -> Result<PathBuf, LabError> {
+        let folder = self.home().manifests();
+        if folder.exists() {
+            return Ok(folder);
+        }
+        Err(LabError::Other(format!(
+            "there are no manifests in {}: run `lab up --with primitives`",
+            folder.display()
+        )))
+    }
+
+    /// What upstream's release builds from its repository, in the same two steps.
+    fn workflows_manifests(&self) -> Result<String, LabError> {
+        let source = self.artifacts().source("workflows", mended::MODULE)?;
+        let mut kustomize = Command::new(self.artifacts().binary("kustomize")?);
+        kustomize.arg("build").arg(source.join("manifests/cluster-install"));
+        let version = self.artifacts().version("workflows", mended::MODULE)?;
+        Ok(command::run(&mut kustomize)?.replace(":latest", &format!(":{version}")))
+    }
+
+    fn load_workflows_images(&self, manifests: &str) -> Result<(), LabError> {
+        let controller = manifests::image(manifests, "/workflow-controller:")?;
+        let server = manifests::image(manifests, "/argocli:")?;
+        // The controller makes this name up from its own version.
+        let executor = controller.replace("/workflow-controller:", "/argoexec:");
+        self.load_program(&controller, WORKFLOWS_USER, &["workflow-controller"])?;
+        self.load_program(&server, WORKFLOWS_USER, &["argo"])?;
+        self.load_program(&executor, ROOT, &["argoexec"])
+    }
+
+    fn load_events_images(&self, manifests: &str) -> Result<(), LabError> {
+        let events = manifests::image(manifests, "/argo-events:")?;
+        // Sensors submit workflows with `argo`.
+        self.load_program(&events, ROOT, &["argo-events", "argo"])?;
+        self.load_program(NATS_IMAGE, ROOT, &["nats-server"])
+    }
+
+    /// Makes an image of static programs known, the first of which is run.
+    fn load_program(&self, name: &str, user: &str, programs: &[&str]) -> Result<(), LabError> {
+        if containers::has(self.home(), name)? {
+            return Ok(());
+        }
+        self.tell(&format!("loading {name}"));
+        let entry = programs.first().map(|program| format!("/bin/{program}")).unwrap_or_default();
+        let mut image = Image::new(name)
+            .user(user)
+            .environment("PATH", "/bin")
+            .entrypoint(&[&entry])
+            .folder("tmp", 0o1777);
+        for program in programs {
+            let file = self.artifacts().binary(program)?;
+            image = image.file(&format!("bin/{program}"), &file, 0o755);
+        }
+        let tarball = self.home().make("images")?.join("program.tar");
+        self.load_image(&image, &tarball)?;
+        // It is quickly written again, and as large as what is in it.
+        fs::remove_file(&tarball).map_err(LabError::file("could not remove", &tarball))
+    }
+}
+
+fn read(path: &Path) -> Result<String, LabError> {
+    fs::read_to_string(path).map_err(LabError::file("could not read", path))
+}
