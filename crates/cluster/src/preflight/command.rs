@@ -19,8 +19,8 @@ pub(super) enum Ended {
 
 /// What still runs when its time is over is killed.
 pub(super) async fn run(command: &mut Command) -> Ended {
-    // What is read of it must not depend on a language.
-    command.env("LC_ALL", "C").stdin(Stdio::null()).kill_on_drop(true);
+    // What is read of it must not depend on a language. Ansible does not run without UTF-8.
+    command.env("LC_ALL", "C.UTF-8").stdin(Stdio::null()).kill_on_drop(true);
     match timeout(PATIENCE, command.output()).await {
         Err(_) => Ended::Not(silence()),
         Ok(Ok(output)) => Ended::With(output),

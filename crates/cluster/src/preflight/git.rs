@@ -109,8 +109,8 @@ async fn with_login(https: &Https, url: &str, authorization: &Authorization) -> 
         Ok(answer) if is_refusal(&answer) => {
             Login::Rejected(format!("the server answers {}", answer.status.as_u16()))
         }
-        Ok(answer) => Login::NotTried(format!("the server answers {}", answer.status.as_u16())),
-        Err(why) => Login::NotTried(why),
+        Ok(answer) => Login::Unanswered(format!("the server answers {}", answer.status.as_u16())),
+        Err(why) => Login::Unanswered(why),
     }
 }
 

@@ -106,7 +106,7 @@ async fn login(https: &Https, host: &str, config: &SecretString, repository: Str
     };
     let open = match answered(https.look(&root(host), None)).await {
         Ok(open) => open,
-        Err(why) => return Login::NotTried(format!("the registry cannot be reached: {why}")),
+        Err(why) => return Login::Unanswered(why),
     };
     match (open.status, registry::challenge(&open)) {
         (StatusCode::UNAUTHORIZED, Some(challenge)) => {
@@ -120,7 +120,7 @@ async fn login(https: &Https, host: &str, config: &SecretString, repository: Str
             accepted(answer, |_| Write::NotKnown(why))
         }
         (StatusCode::OK, _) => Login::NotTried("the registry asks nobody to log in".to_owned()),
-        (status, _) => Login::NotTried(format!("the registry answers {}", status.as_u16())),
+        (status, _) => Login::Unanswered(format!("the registry answers {}", status.as_u16())),
     }
 }
 
@@ -130,8 +130,8 @@ fn accepted(answer: Result<Answer, Unanswered>, write: impl FnOnce(&Answer) -> W
         Ok(answer) if is_refusal(&answer) => {
             Login::Rejected(format!("the registry answers {}", answer.status.as_u16()))
         }
-        Ok(answer) => Login::NotTried(format!("the registry answers {}", answer.status.as_u16())),
-        Err(why) => Login::NotTried(why),
+        Ok(answer) => Login::Unanswered(format!("the registry answers {}", answer.status.as_u16())),
+        Err(why) => Login::Unanswered(why),
     }
 }
 

@@ -15,28 +15,30 @@ const AT_ONCE: usize = 16;
 
 /// Server-side apply is a `patch`, and of what is not there yet a `create`.
 const APPLY: &[&str] = &["get", "create", "patch"];
+/// Who has not all the rights that a role gives may only write it with `escalate`, and only bind
+/// it with `bind`: Argo CD's may do everything.
+const APPLY_ROLES: &[&str] = &["get", "create", "patch", "escalate", "bind"];
 
-/// What the installer applies, by group and resource. Who has not all the rights that a role
-/// gives may only write it with `escalate`, and only bind it with `bind`: Argo CD's may do
-/// everything.
-const NEEDED: [(&str, &str, &[&str]); 17] = [
+/// What the installer applies, by group and resource, and what it looks at when pods do not start.
+const NEEDED: [(&str, &str, &[&str]); 18] = [
     ("", "namespaces", APPLY),
     ("", "configmaps", APPLY),
+    ("", "events", &["list"]),
+    ("", "pods", &["list"]),
     ("", "secrets", APPLY),
     ("", "serviceaccounts", APPLY),
     ("", "services", APPLY),
-    ("", "pods", &["list"]),
     ("apiextensions.k8s.io", "customresourcedefinitions", APPLY),
     ("apps", "deployments", APPLY),
     ("apps", "statefulsets", APPLY),
     ("argoproj.io", "applications", APPLY),
     ("argoproj.io", "appprojects", APPLY),
     ("networking.k8s.io", "networkpolicies", APPLY),
-    ("policy", "poddisruptionbudgets", APPLY),
     ("rbac.authorization.k8s.io", "clusterrolebindings", APPLY),
-    ("rbac.authorization.k8s.io", "clusterroles", &["get", "create", "patch", "escalate", "bind"]),
+    ("rbac.authorization.k8s.io", "clusterroles", APPLY_ROLES),
     ("rbac.authorization.k8s.io", "rolebindings", APPLY),
-    ("rbac.authorization.k8s.io", "roles", APPLY),
+    ("rbac.authorization.k8s.io", "roles", APPLY_ROLES),
+    ("scheduling.k8s.io", "priorityclasses", APPLY),
 ];
 
 /// Verb, group and resource.

@@ -40,7 +40,9 @@ async fn ansible(needs: Needs<'_>) -> Findings {
 }
 
 async fn packages(ansible: &Ran) -> Ran {
-    let Ran::Said(text) = ansible else { return Ran::Absent };
+    let Ran::Said(text) = ansible else {
+        return Ran::Failed("not known without ansible-playbook".to_owned());
+    };
     let Some(python) = interpreter(text) else {
         return Ran::Failed("ansible-playbook does not say which Python is its own".to_owned());
     };

@@ -36,7 +36,10 @@ pub enum Login {
     NotNeeded,
     /// None was given, but one was asked for.
     Wanted,
+    /// There is nothing to try, or something else is said to be in the way.
     NotTried(String),
+    /// It was tried, and who should answer did not.
+    Unanswered(String),
 }
 
 /// Whether one could write with it; nobody has tried to.
@@ -126,6 +129,10 @@ fn judge(
             (accepted.failed(Trouble::Missing, "none, but one is asked for", put), State::Missing)
         }
         Login::NotTried(why) => (accepted.skipped(why), State::NotTried),
+        Login::Unanswered(why) => {
+            let next = "make sure that it can be reached from here, or try it by hand";
+            (accepted.warned(why, next), State::NotTried)
+        }
     };
     let detail = check.found.clone();
     checks.insert(0, check);
@@ -200,7 +207,7 @@ mod tests {
     fn credentials_are_judged_by_what_came_of_trying_them() {
         let unknown = Write::NotKnown("no token service".to_owned());
         let why = || "refused".to_owned();
-        let cases: [(Login, bool, &[&str], State); 9] = [
+        let cases: [(Login, bool, &[&str], State); 10] = [
             (Login::Accepted(Write::Denied), false, &["pass", "pass"], State::Accepted),
             (Login::Accepted(Write::Granted), false, &["pass", "warning"], State::Accepted),
             (Login::Accepted(unknown), false, &["pass", "skipped"], State::Accepted),
@@ -210,6 +217,7 @@ mod tests {
             (Login::Wanted, false, &["fail"], State::Missing),
             (Login::NotTried(why()), false, &["skipped"], State::NotTried),
             (Login::NotTried(why()), true, &["skipped"], State::NotTried),
+            (Login::Unanswered(why()), false, &["warning"], State::NotTried),
         ];
         for (login, strict, expected, state) in cases {
             let of_git = git(&login, FOLDER, strict);

@@ -35,14 +35,18 @@ pub fn answer(said: &str) -> SshAnswer {
     }
 }
 
-/// The one line that tells most: the first that is neither a warning nor Git's farewell.
+/// The one line that tells most: what is said of the host key, or else the first line that is
+/// neither a warning nor Git's farewell.
 #[must_use]
 pub fn telling_line(said: &str) -> &str {
-    let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    if let Some(line) = lines.clone().find(|line| line.ends_with("requested strict checking.")) {
+        return line;
+    }
     let noise = ["Warning:", "fatal: Could not read from remote", "Please make sure", "and the "];
-    let mut telling =
-        lines.filter(|line| !line.starts_with('@') && !noise.iter().any(|n| line.starts_with(n)));
-    telling.next().unwrap_or("no reason was given")
+    let telling =
+        lines.find(|line| !line.starts_with('@') && !noise.iter().any(|n| line.starts_with(n)));
+    telling.unwrap_or("no reason was given")
 }
 
 /// What `git-receive-pack` begins with, if one may push: a line with its length in four
@@ -104,6 +108,13 @@ mod tests {
         );
         assert_eq!(telling_line(&said), "git@git.example: Permission denied (publickey).");
         assert_eq!(telling_line(FAREWELL), "no reason was given");
+        let changed = "@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\nIT IS POSSIBLE \
+            THAT SOMEONE IS DOING SOMETHING NASTY!\nHost key for [git.example]:22 has changed and \
+            you have requested strict checking.\r\nHost key verification failed.\n";
+        assert_eq!(
+            telling_line(changed),
+            "Host key for [git.example]:22 has changed and you have requested strict checking."
+        );
     }
 
     #[test]

@@ -149,27 +149,27 @@ pub fn package(name: &str) -> Requirement {
 
 #[must_use]
 pub fn judge_packages(ran: &Ran) -> Vec<Check> {
-    let said = match ran {
-        Ran::Said(text) => Ok(text),
-        Ran::Absent => Err("Ansible's Python is not there"),
-        Ran::Failed(why) => Err(&**why),
-    };
     let judge = |name: &str| {
-        let next = format!("install the Python package {name} into the Python of Ansible");
-        let found = match said {
-            Ok(text) => {
-                let lines = text.lines().filter_map(|line| line.split_once(' '));
-                let mut own = lines.filter(|(package, _)| *package == name);
-                match own.next() {
-                    Some((_, version)) => return package(name).passed(version),
-                    None => "not installed",
-                }
-            }
-            Err(why) => why,
+        let requirement = package(name);
+        let text = match ran {
+            Ran::Said(text) => text,
+            Ran::Absent => return unasked(requirement, "Ansible's Python is not there"),
+            Ran::Failed(why) => return unasked(requirement, why),
         };
-        package(name).failed(Trouble::Missing, found, next)
+        let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+        if let Some((_, version)) = lines.find(|(package, _)| *package == name) {
+            return requirement.passed(version);
+        }
+        let next = format!("install the Python package {name} into the Python of Ansible");
+        requirement.failed(Trouble::Missing, "not installed", next)
     };
     PACKAGES.into_iter().map(judge).collect()
+}
+
+/// What is missing is then Ansible, not what it would need.
+fn unasked(requirement: Requirement, why: &str) -> Check {
+    let next = "install Ansible, so that `ansible-playbook` and `ansible-galaxy` work here";
+    requirement.failed(Trouble::Missing, why, next)
 }
 
 #[must_use]
@@ -193,22 +193,19 @@ pub fn judge_collections(ran: &Ran) -> Vec<Check> {
     };
     let judge = |(name, minimum): (&str, Version)| {
         let requirement = collection(name, minimum);
-        let next = format!("`ansible-galaxy collection install '{name}:>={minimum}.0'`");
-        let found = match &listed {
-            Ok(folders) => {
-                // In whichever folder; the newest, if there are several.
-                let all = folders.values().filter_map(|folder| folder.get(name));
-                match all.filter_map(|listed| Version::find(&listed.version)).max() {
-                    Some(version) if version >= minimum => {
-                        return requirement.passed(version.to_string());
-                    }
-                    Some(version) => version.to_string(),
-                    None => "not installed".to_owned(),
-                }
-            }
-            Err(why) => why.clone(),
+        let folders = match &listed {
+            Ok(folders) => folders.values(),
+            Err(why) => return unasked(requirement, why),
         };
-        requirement.failed(Trouble::Missing, found, next)
+        // In whichever folder; the newest, if there are several.
+        let all = folders.filter_map(|folder| folder.get(name));
+        let found = all.filter_map(|listed| Version::find(&listed.version)).max();
+        let next = format!("`ansible-galaxy collection install '{name}:>={minimum}.0'`");
+        match found {
+            Some(version) if version >= minimum => requirement.passed(version.to_string()),
+            Some(version) => requirement.failed(Trouble::Missing, version.to_string(), next),
+            None => requirement.failed(Trouble::Missing, "not installed", next),
+        }
     };
     COLLECTIONS.into_iter().map(judge).collect()
 }

@@ -109,6 +109,9 @@ fn collections_are_found_in_any_folder() {
         none[0].next.as_deref(),
         Some("`ansible-galaxy collection install 'kubernetes.core:>=4.0.0'`")
     );
+    let absent = judge_collections(&Ran::Absent);
+    let ansible = "install Ansible, so that `ansible-playbook` and `ansible-galaxy` work here";
+    assert_eq!(absent[0].next.as_deref(), Some(ansible));
     let wrong = judge_collections(&said("[]"));
     assert!(wrong[0].found.starts_with("ansible-galaxy does not answer in JSON"), "{wrong:?}");
 }
