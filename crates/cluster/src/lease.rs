@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease as Object, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
-use kube::api::{DeleteParams, PostParams, Preconditions};
+use kube::api::PostParams;
 use kube::{Api, Client};
 
+use crate::delete;
 use crate::error::{ClusterError, Kind};
 use crate::names::{FIELD_MANAGER, MANAGED_BY};
 
@@ -186,16 +187,8 @@ impl Lease {
         self.fence.extend(Instant::now());
         let ObjectMeta { name, uid, .. } = self.object.metadata;
         let name = name.unwrap_or_default();
-        let preconditions = Some(Preconditions { uid, resource_version: None });
-        let params = DeleteParams { preconditions, ..DeleteParams::default() };
-        match self.leases.delete(&name, &params).await {
-            Ok(_) => Ok(()),
-            // It is gone, or somebody else's.
-            Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => Ok(()),
-            Err(error) => {
-                Err(ClusterError::kube(format!("the Lease `{name}` cannot be removed"))(error))
-            }
-        }
+        let what = format!("the Lease `{name}` cannot be removed");
+        delete::delete(&self.leases, &name, &delete::only(uid), what).await
     }
 
     /// Gives it up, so that the next run need not wait.

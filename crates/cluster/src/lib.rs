@@ -15,6 +15,7 @@ mod connect;
 pub mod credentials;
 pub mod criteria;
 mod definitions;
+mod delete;
 mod deploy;
 mod engine;
 mod error;

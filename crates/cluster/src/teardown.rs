@@ -16,7 +16,6 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kube::api::ListParams;
 use kube::{Api, Client};
 use tiphys_model::{Plan, PlannedApp, Platform, Role};
 use tiphys_run::{Action, Event, Verdict};
@@ -24,11 +23,11 @@ use tokio::sync::oneshot;
 
 use crate::act::Actor;
 use crate::agent;
-use crate::application::Application;
+use crate::application::{self, Application};
 use crate::belongings::Belongings;
 use crate::bootstrap;
 use crate::engine::Engine;
-use crate::error::ClusterError;
+use crate::error::{ClusterError, Kind};
 use crate::graph::{DeployedGraph, GraphStore};
 use crate::hold::Hold;
 use crate::kinds::Kinds;
@@ -251,11 +250,10 @@ impl Teardown {
     async fn applications(&self) -> Result<Vec<Application>, ClusterError> {
         let namespace = &self.platform.argocd.namespace;
         let applications: Api<Application> = Api::namespaced(self.client.clone(), namespace);
-        match applications.list(&ListParams::default()).await {
-            Ok(listed) => Ok(listed.items),
+        match application::list(&applications, |_| true).await {
             // Without Argo CD there are none.
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
-            Err(error) => Err(ClusterError::kube("the Applications cannot be listed")(error)),
+            Err(error) if error.kind == Kind::NotFound => Ok(Vec::new()),
+            listed => listed,
         }
     }
 

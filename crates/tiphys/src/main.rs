@@ -10,6 +10,7 @@ mod located;
 mod output;
 mod runtime;
 mod stage;
+mod written;
 
 use std::process::ExitCode;
 

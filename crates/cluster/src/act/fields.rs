@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::application::{Application, OPERATION_INFO, REFRESH};
 use crate::argocd::{CallError, Refusal, SyncRequest};
+use crate::delete;
 use crate::error::{ClusterError, Kind};
 use crate::names::FIELD_MANAGER;
 
@@ -86,9 +87,7 @@ impl Fields {
 
     /// Another one of the same name is not what was meant.
     async fn delete_object(&self, app: &str, uid: Option<String>) -> Result<(), CallError> {
-        let preconditions = Some(kube::api::Preconditions { uid, resource_version: None });
-        let params = DeleteParams { preconditions, ..DeleteParams::default() };
-        let deleted = self.applications.delete(app, &params).await;
+        let deleted = self.applications.delete(app, &delete::only(uid)).await;
         deleted.map(|_| ()).map_err(|error| refused(app, error))
     }
 

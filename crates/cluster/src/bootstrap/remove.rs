@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
-use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Preconditions};
-use kube::{Api, Client, ResourceExt};
+use kube::api::{ApiResource, DynamicObject, ListParams};
+use kube::{Client, ResourceExt};
 use serde_json::Value;
 use tiphys_model::PlatformName;
 use tiphys_model::bootstrap::PrimitiveName;
 
+use crate::delete;
 use crate::error::{ClusterError, Kind};
 use crate::evidence::stuck::Stuck;
 use crate::kinds::{Kinds, ObjectName};
@@ -162,7 +163,9 @@ async fn list(
 async fn remove_all(kinds: &Kinds, objects: Vec<Live>, stage: &str) -> Result<(), ClusterError> {
     let began = Instant::now();
     for object in &objects {
-        delete(kinds, object).await?;
+        let Some(api) = kinds.api(&object.name) else { continue };
+        let what = format!("{} cannot be deleted", object.name);
+        delete::delete(&api, &object.name.name, &delete::only(object.uid.clone()), what).await?;
     }
     let mut left = objects;
     loop {
@@ -181,18 +184,6 @@ async fn remove_all(kinds: &Kinds, objects: Vec<Live>, stage: &str) -> Result<()
         }
         left = still.into_iter().map(|(object, _)| object).collect();
         tokio::time::sleep(LOOK_AGAIN).await;
-    }
-}
-
-async fn delete(kinds: &Kinds, object: &Live) -> Result<(), ClusterError> {
-    let Some(api): Option<Api<DynamicObject>> = kinds.api(&object.name) else { return Ok(()) };
-    let preconditions = Some(Preconditions { uid: object.uid.clone(), resource_version: None });
-    let params = DeleteParams { preconditions, ..DeleteParams::default() };
-    match api.delete(&object.name.name, &params).await {
-        Ok(_) => Ok(()),
-        // Another one of the same name is not ours.
-        Err(kube::Error::Api(status)) if status.code == 404 || status.code == 409 => Ok(()),
-        Err(error) => Err(ClusterError::kube(format!("{} cannot be deleted", object.name))(error)),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use base64::Engine;
-use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
+use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Map, Value, json};
@@ -12,6 +12,7 @@ use tiphys_model::Platform;
 use super::installation::{self, ARGOCD_SECRET};
 use super::{again, tokens};
 use crate::definitions::{self, SETTINGS};
+use crate::delete;
 use crate::error::ClusterError;
 use crate::names::{self, FIELD_MANAGER, MANAGED_BY, PLATFORM_LABEL, Purpose};
 
@@ -58,7 +59,7 @@ pub(crate) async fn remove(
     };
     let_go(client, platform, SETTINGS, last).await?;
     for (version, kind, name) in objects {
-        delete(client, platform, version, kind, &name).await?;
+        delete_own(client, platform, version, kind, &name).await?;
     }
     Ok(())
 }
@@ -112,7 +113,7 @@ async fn let_go(
 }
 
 /// Only if it says that it is this platform's.
-async fn delete(
+async fn delete_own(
     client: &Client,
     platform: &Platform,
     version: &str,
@@ -131,13 +132,7 @@ async fn delete(
     {
         return Ok(());
     }
-    let preconditions = Some(Preconditions { uid: found.uid(), resource_version: None });
-    let params = DeleteParams { preconditions, ..DeleteParams::default() };
-    match objects.delete(name, &params).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        Err(error) => Err(ClusterError::kube(what)(error)),
-    }
+    delete::delete(&objects, name, &delete::only(found.uid()), what).await
 }
 
 fn api(client: &Client, namespace: &str, version: &str, kind: &str) -> Api<DynamicObject> {

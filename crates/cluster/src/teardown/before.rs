@@ -12,8 +12,7 @@ use crate::graph::{DeployedGraph, GraphStore};
 use crate::names::Purpose;
 
 impl Teardown {
-    /// Nobody to act with is needed if nothing is left
-    /// to act on.
+    /// Nobody to act with is needed if nothing is left to act on.
     pub(super) async fn prepare(
         &self,
         context: &Context<'_>,
@@ -24,7 +23,9 @@ impl Teardown {
         let removed: Vec<&Application> =
             applications.iter().filter(|application| self.removes(application.name())).collect();
         let generators = match self.extent {
-            Extent::Platform => Generators::find(&self.client, &self.platform).await?.in_order(),
+            Extent::Platform => {
+                Generators::find(&self.client, &self.platform, &applications).await?.in_order()
+            }
             Extent::Apps | Extent::Pruned => {
                 refuse_generated(&removed)?;
                 Vec::new()

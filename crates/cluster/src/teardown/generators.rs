@@ -4,9 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use kube::api::{
-    DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions, PropagationPolicy,
-};
+use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PropagationPolicy};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use tiphys_model::Platform;
@@ -14,6 +12,7 @@ use tiphys_model::Platform;
 use crate::act::Actor;
 use crate::application::Application;
 use crate::argocd::{CallError, Refusal};
+use crate::delete;
 use crate::error::{ClusterError, Kind};
 use crate::generators::sets;
 
@@ -36,13 +35,14 @@ pub(super) struct Generators {
 impl Generators {
     /// Those of the platform: the Applications in the generators' project, and ApplicationSets
     /// whose Applications are in one of the platform's projects.
-    pub(super) async fn find(client: &Client, platform: &Platform) -> Result<Self, ClusterError> {
+    pub(super) async fn find(
+        client: &Client,
+        platform: &Platform,
+        applications: &[Application],
+    ) -> Result<Self, ClusterError> {
         let argocd = &platform.argocd;
-        let applications: Api<Application> = Api::namespaced(client.clone(), &argocd.namespace);
-        let listed = applications.list(&ListParams::default()).await;
-        let listed = listed.map_err(ClusterError::kube("the Applications cannot be listed"))?;
         let mut found = Generators::default();
-        for application in &listed.items {
+        for application in applications {
             if application.spec.project == argocd.root_project {
                 found.take_application(application);
             }
@@ -154,16 +154,9 @@ async fn remove_set(sets: &Api<DynamicObject>, name: &str) -> Result<(), Cluster
             .await
             .map_err(ClusterError::kube(what()))?;
     }
-    let params = DeleteParams {
-        propagation_policy: Some(PropagationPolicy::Orphan),
-        preconditions: Some(Preconditions { uid: set.uid(), resource_version: None }),
-        ..DeleteParams::default()
-    };
-    match sets.delete(name, &params).await {
-        Ok(_) => {}
-        Err(kube::Error::Api(status)) if status.code == 404 => {}
-        Err(error) => return Err(ClusterError::kube(what())(error)),
-    }
+    let mut params = delete::only(set.uid());
+    params.propagation_policy = Some(PropagationPolicy::Orphan);
+    delete::delete(sets, name, &params, what()).await?;
     await_gone(sets, name, "the ApplicationSet").await
 }
 

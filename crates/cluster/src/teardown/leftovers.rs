@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{Namespace, PersistentVolume};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{DeleteParams, ListParams, ObjectMeta, Preconditions};
+use kube::api::{ListParams, ObjectMeta, PropagationPolicy};
 use kube::{Api, Client, ResourceExt};
 use tiphys_model::Platform;
 
 use super::remains;
 use crate::application::{self, Application};
+use crate::delete;
 use crate::error::{ClusterError, Kind};
 use crate::graph::{DeployedGraph, Names};
 use crate::kinds::{Kinds, ObjectName};
@@ -216,18 +217,10 @@ pub(super) async fn clean(kinds: &Kinds, leftovers: &[Leftover]) -> Result<(), C
     let certain: Vec<&Leftover> = leftovers.iter().filter(|leftover| leftover.certain).collect();
     for leftover in &certain {
         let Some(api) = kinds.api(&leftover.object) else { continue };
-        let preconditions =
-            Some(Preconditions { uid: leftover.uid.clone(), resource_version: None });
-        let params = DeleteParams { preconditions, ..DeleteParams::background() };
-        match api.delete(&leftover.object.name, &params).await {
-            Ok(_) => {}
-            // Gone by itself, or another one of the same name has come.
-            Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => {}
-            Err(error) => {
-                let what = format!("the leftover {} cannot be deleted", leftover.object);
-                return Err(ClusterError::kube(what)(error));
-            }
-        }
+        let mut params = delete::only(leftover.uid.clone());
+        params.propagation_policy = Some(PropagationPolicy::Background);
+        let what = format!("the leftover {} cannot be deleted", leftover.object);
+        delete::delete(&api, &leftover.object.name, &params, what).await?;
     }
     let began = Instant::now();
     for leftover in certain {

@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{DeleteParams, ListParams, Preconditions};
+use kube::api::ListParams;
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::application::Application;
+use crate::delete;
 use crate::error::{ClusterError, Kind};
 use crate::graph::Names;
 
@@ -93,27 +94,12 @@ where
         }
         for object in &left {
             if object.meta().deletion_timestamp.is_none() && asked.insert(object.uid()) {
-                delete(objects, called, object).await?;
+                let name = object.name_any();
+                let what = format!("{called} `{name}` cannot be deleted");
+                delete::delete(objects, &name, &delete::only(object.uid()), what).await?;
             }
         }
         tokio::time::sleep(LOOK_AGAIN).await;
-    }
-}
-
-async fn delete<K>(objects: &Api<K>, called: &str, object: &K) -> Result<(), ClusterError>
-where
-    K: Resource + Clone + std::fmt::Debug + DeserializeOwned,
-{
-    let preconditions = Some(Preconditions { uid: object.uid(), resource_version: None });
-    let params = DeleteParams { preconditions, ..DeleteParams::default() };
-    match objects.delete(&object.name_any(), &params).await {
-        Ok(_) => Ok(()),
-        // Another one of the same name is not ours.
-        Err(kube::Error::Api(status)) if status.code == 404 || status.code == 409 => Ok(()),
-        Err(error) => {
-            let what = format!("{called} `{}` cannot be deleted", object.name_any());
-            Err(ClusterError::kube(what)(error))
-        }
     }
 }
 

@@ -7,18 +7,18 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tiphys_cluster::bootstrap::{
-    self, Applied, Installation, Rendered, Rotation, Stage, Taking, rotate_initial,
+    self, Installation, Rendered, Rotation, Stage, Taking, rotate_initial,
 };
-use tiphys_cluster::configure::{Change, Mode, Outcome, configure};
+use tiphys_cluster::configure::{Mode, configure};
 use tiphys_cluster::mounted::Mounted;
-use tiphys_cluster::{Access, ClusterError, Kind, ObjectName};
+use tiphys_cluster::{Access, ClusterError, Kind};
 use tiphys_model::bootstrap::Installer;
 use tiphys_model::{Bootstrap, Exit, Platform};
-use tiphys_report::{ObjectLine, ObjectState, object_table};
 
 use crate::args::{BootstrapArgs, DeployArgs, ObjectsFormat, PlatformArgs, RunFormat};
 use crate::commands::deploy;
 use crate::failure::Failure;
+use crate::written::{self, Written};
 use crate::{input, output, runtime};
 
 pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
@@ -49,10 +49,7 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
         if args.dry_run { phase1.try_out().await } else { phase1.install().await }
     })?;
     if args.dry_run || args.no_run {
-        match args.output {
-            ObjectsFormat::Json => output::data(|out| write_json(out, &objects))?,
-            ObjectsFormat::Text => output::text(|out| write_text(out, &objects))?,
-        }
+        written::print(&objects, args.output)?;
     }
     if args.dry_run {
         output::note("this was a dry run: nothing was changed");
@@ -105,25 +102,6 @@ pub(crate) struct Phase1<'a> {
     pub(crate) taking: Taking,
 }
 
-/// One object, whoever wrote it.
-pub(crate) struct Written {
-    object: ObjectName,
-    outcome: Outcome,
-}
-
-impl From<Applied> for Written {
-    fn from(applied: Applied) -> Self {
-        Written { object: applied.object, outcome: applied.outcome }
-    }
-}
-
-impl From<Change> for Written {
-    fn from(change: Change) -> Self {
-        let Change { kind, name, namespace, outcome, .. } = change;
-        Written { object: ObjectName { group: String::new(), kind, namespace, name }, outcome }
-    }
-}
-
 impl Phase1<'_> {
     async fn try_out(&self) -> Result<Vec<Written>, ClusterError> {
         let client = self.access.client().await?;
@@ -156,7 +134,7 @@ impl Phase1<'_> {
         tell("configuring Argo CD for the platform".to_owned());
         // The tokens come last: whoever finds them finds everything else.
         let changes = configure(&client, self.platform, &self.mounted.git, Mode::Apply).await?;
-        objects.extend(changes.into_iter().map(Written::from));
+        objects.extend(changes.iter().map(Written::from));
         Ok(objects)
     }
 
@@ -194,37 +172,4 @@ fn write_stages(mut out: &mut dyn Write, stages: &[Stage]) -> io::Result<()> {
     let document = json!({ "fieldManager": manager, "stages": stages });
     serde_json::to_writer_pretty(&mut out, &document)?;
     writeln!(out)
-}
-
-fn write_json(mut out: &mut dyn Write, objects: &[Written]) -> io::Result<()> {
-    let list: Value = objects
-        .iter()
-        .map(|written| {
-            json!({
-                "kind": written.object.kind,
-                "name": written.object.name,
-                "namespace": written.object.namespace,
-                "result": written.outcome.as_str(),
-            })
-        })
-        .collect();
-    serde_json::to_writer_pretty(&mut out, &list)?;
-    writeln!(out)
-}
-
-fn write_text(out: &mut dyn Write, objects: &[Written]) -> io::Result<()> {
-    let lines: Vec<ObjectLine> = objects
-        .iter()
-        .map(|written| ObjectLine {
-            kind: &written.object.kind,
-            name: &written.object.name,
-            namespace: &written.object.namespace,
-            state: match written.outcome {
-                Outcome::Created => ObjectState::Created,
-                Outcome::Changed => ObjectState::Changed,
-                Outcome::Unchanged => ObjectState::Unchanged,
-            },
-        })
-        .collect();
-    write!(out, "{}", object_table(&lines))
 }
