@@ -1,5 +1,6 @@
 //! What must not be there yet, as RFC 3.2.7 lists it. What we installed before is fine.
 
+use futures::future::join_all;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::ListParams;
 use kube::{Api, Client};
@@ -15,19 +16,19 @@ const SEALED_SECRETS: [&str; 2] =
     ["name=sealed-secrets-controller", "app.kubernetes.io/name=sealed-secrets"];
 
 pub(super) async fn look(client: &Client, bootstrap: Option<&Bootstrap>) -> Vec<Check> {
-    let mut checks = Vec::new();
-    for name in PrimitiveName::ALL {
-        checks.push(match installed(bootstrap, name) {
-            Ok(primitive) => {
-                let found = within_patience(found(client, primitive)).await;
-                judge(primitive, &found.map_err(|error| problem(&error)))
-            }
-            Err(why) => requirement(name).skipped(why),
-        });
+    let primitives = join_all(PrimitiveName::ALL.map(|name| look_for(client, bootstrap, name)));
+    let (primitives, sealed) = tokio::join!(primitives, sealed_secrets(client));
+    primitives.into_iter().chain([namespaces(), judge_sealed_secrets(&sealed)]).collect()
+}
+
+async fn look_for(client: &Client, bootstrap: Option<&Bootstrap>, name: PrimitiveName) -> Check {
+    match installed(bootstrap, name) {
+        Ok(primitive) => {
+            let found = within_patience(found(client, primitive)).await;
+            judge(primitive, &found.map_err(|error| problem(&error)))
+        }
+        Err(why) => requirement(name).skipped(why),
     }
-    checks.push(namespaces());
-    checks.push(judge_sealed_secrets(&sealed_secrets(client).await));
-    checks
 }
 
 /// The same rows for a cluster that cannot be asked.
