@@ -8,6 +8,8 @@ mod git;
 mod registry;
 mod rights;
 mod ssh;
+#[cfg(test)]
+mod tests;
 mod tools;
 
 use std::future::Future;
