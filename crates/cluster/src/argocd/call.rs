@@ -9,7 +9,7 @@ use secrecy::ExposeSecret;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::ArgoCd;
+use super::{ArgoCd, Token};
 use crate::error::chain;
 
 /// Why a request did not get what it asked for.
@@ -52,17 +52,17 @@ impl ArgoCd {
         body: Option<&impl Serialize>,
         patience: Duration,
     ) -> Result<A, CallError> {
+        let used = self.token.as_ref().map(Token::now);
         let answer = self.call_once(method.clone(), path, body, patience).await;
-        match &answer {
-            Err(CallError::Refused { refusal: Refusal::Unauthenticated, .. }) => {}
-            _ => return answer,
+        let (Some(token), Some(used), Err(CallError::Refused { refusal, .. })) =
+            (&self.token, used, &answer)
+        else {
+            return answer;
+        };
+        if *refusal == Refusal::Unauthenticated && token.renew(&used).await {
+            return self.call_once(method, path, body, patience).await;
         }
-        match &self.token {
-            Some(token) if token.renew().await => {
-                self.call_once(method, path, body, patience).await
-            }
-            _ => answer,
-        }
+        answer
     }
 
     async fn call_once<A: DeserializeOwned>(

@@ -29,25 +29,25 @@ impl Token {
         self.0.now.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Reads it again; whether there is a new one. Who cannot read it goes on with what it has,
-    /// and is refused with it.
-    pub(super) async fn renew(&self) -> bool {
+    /// Reads it again after `refused` was refused; whether there is another one by now. Who cannot
+    /// read it goes on with what it has, and is refused with it.
+    pub(super) async fn renew(&self, refused: &SecretString) -> bool {
         let Some((secrets, name)) = &self.0.source else { return false };
         let Ok(Some(secret)) = secrets.get_opt(name).await else { return false };
         let found = secret.data.and_then(|mut data| data.remove("token"));
         let Some(found) = found.and_then(|token| String::from_utf8(token.0).ok()) else {
             return false;
         };
-        self.replace(found.into())
+        self.replace(refused, found.into())
     }
 
-    fn replace(&self, found: SecretString) -> bool {
-        let mut now = self.0.now.write().unwrap_or_else(PoisonError::into_inner);
-        let differs = now.expose_secret() != found.expose_secret();
-        if differs {
-            *now = found;
+    /// Of several that were refused at once, the first has replaced it for all.
+    fn replace(&self, refused: &SecretString, found: SecretString) -> bool {
+        let is_another = refused.expose_secret() != found.expose_secret();
+        if is_another {
+            *self.0.now.write().unwrap_or_else(PoisonError::into_inner) = found;
         }
-        differs
+        is_another
     }
 }
 
@@ -59,8 +59,10 @@ mod tests {
     fn only_another_token_is_a_new_one_and_all_clones_have_it() {
         let token = Token::new("old".into());
         let clone = token.clone();
-        assert!(!token.replace("old".into()));
-        assert!(token.replace("new".into()));
+        let old = SecretString::from("old");
+        assert!(!token.replace(&old, "old".into()));
+        assert!(token.replace(&old, "new".into()));
         assert_eq!(clone.now().expose_secret(), "new");
+        assert!(clone.replace(&old, "new".into()), "refused at the same time, and renewed since");
     }
 }
