@@ -156,7 +156,7 @@ async fn tools(rows: &mut Rows) {
     // A chart needs helm, and nothing else; one that hangs is one that fails.
     let seen = rows
         .spoil(3, &["tools helm", "connectivity charts https://127.0.0.1:1"], |setting| {
-            setting.tool("helm", "exec sleep 60");
+            setting.tool("helm", "exec /bin/sleep 60");
             let zeros = "0".repeat(64);
             setting.bootstrap = Some(format!(
                 "    argocd:\n      version: '1'\n      manifests:\n        sha256: '{zeros}'\n        \

@@ -209,13 +209,11 @@ pub fn judge_dns(pods: &Result<(usize, usize), Problem>) -> Check {
     let next = "`kubectl -n kube-system get pods -l k8s-app=kube-dns` shows them";
     match pods {
         Ok((_, 0)) => dns().failed(Trouble::Missing, "no pod with k8s-app=kube-dns", next),
-        Ok((0, all)) => {
-            dns().failed(Trouble::Missing, format!("none of {all} pods is ready"), next)
-        }
+        Ok((0, all)) => dns().failed(Trouble::Missing, format!("0 of {all} pods ready"), next),
         Ok((ready, all)) if ready < all => {
-            dns().warned(format!("only {ready} of {all} pods are ready"), next)
+            dns().warned(format!("{ready} of {all} pods ready"), next)
         }
-        Ok((ready, _)) => dns().passed(format!("{ready} pods are ready")),
+        Ok((ready, all)) => dns().passed(format!("{ready} of {all} pods ready")),
         Err(problem) => dns().unknown(problem),
     }
 }
@@ -239,7 +237,7 @@ pub fn judge_nodes(found: &Result<Vec<Node>, Problem>, needed: Option<Resources>
         let found = format!("none of {} is Ready and takes any pod", all.len());
         nodes().failed(Trouble::Missing, found, next)
     } else if away.is_empty() {
-        nodes().passed(format!("all {} are Ready", all.len()))
+        nodes().passed(format!("{} of {0} Ready", all.len()))
     } else {
         nodes().warned(format!("not Ready: {}", away.join(", ")), next)
     };
