@@ -26,12 +26,14 @@ const fn request(cpu_millis: u64, memory_mebibytes: u64, pods: u64) -> Resources
 /// What a primitive asks for as we install it. Argo CD: controller and repo server 250m and
 /// 256 MiB each, server 125m and 128 MiB, Redis, Dex, ApplicationSet and notifications controllers
 /// 50m and 64 MiB each. Argo Workflows: controller 250m and 256 MiB, server 125m and 128 MiB. Argo
-/// Events: controller 50m and 64 MiB. With high availability there are two of each, but for Redis,
-/// Dex and notifications.
+/// Events: controller 50m and 64 MiB.
+///
+/// With high availability there are two of each, but for Dex and notifications; Redis is then three
+/// servers with 150m and 192 MiB each, behind three proxies with 50m and 64 MiB each.
 fn requested(primitive: PrimitiveName, high_availability: bool) -> Resources {
     match (primitive, high_availability) {
         (PrimitiveName::ArgoCd, false) => request(825, 896, 7),
-        (PrimitiveName::ArgoCd, true) => request(1_500, 1_600, 11),
+        (PrimitiveName::ArgoCd, true) => request(2_050, 2_304, 16),
         (PrimitiveName::Workflows, false) => request(375, 384, 2),
         (PrimitiveName::Workflows, true) => request(750, 768, 4),
         (PrimitiveName::Events, false) => request(50, 64, 1),
@@ -304,7 +306,7 @@ mod tests {
     fn what_the_primitives_ask_for_is_summed_up() {
         assert_eq!(needed(None), None);
         assert_eq!(needed(Some(&bootstrap(false))), Some(request(1_250, 1_344, 10)));
-        assert_eq!(needed(Some(&bootstrap(true))), Some(request(2_350, 2_496, 17)));
+        assert_eq!(needed(Some(&bootstrap(true))), Some(request(2_900, 3_200, 22)));
     }
 
     #[test]
