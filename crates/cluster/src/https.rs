@@ -81,6 +81,15 @@ impl Https {
         Ok(Https { client: Client::builder(TokioExecutor::new()).build(connector) })
     }
 
+    /// As [`Self::get`], for who wants to know only how it is answered: no body is read.
+    pub(crate) async fn look(
+        &self,
+        url: &str,
+        authorization: Option<&Authorization>,
+    ) -> Result<Answer, Unanswered> {
+        self.get(url, None, authorization, 0).await
+    }
+
     /// A GET that follows redirects. Whom it is redirected to is not told who asks, unless it is
     /// the same server.
     pub(crate) async fn get(
@@ -136,8 +145,13 @@ impl Https {
         let request = request.body(Empty::new()).map_err(|error| chain(&error))?;
         let answer = self.client.request(request).await.map_err(|error| chain(&error))?;
         let (head, body) = answer.into_parts();
-        let body = Limited::new(body, most_bytes).collect().await;
-        let body = body.map_err(|error| chain(&*error))?.to_bytes();
+        let body = match most_bytes {
+            0 => Bytes::new(),
+            most => {
+                let body = Limited::new(body, most).collect().await;
+                body.map_err(|error| chain(&*error))?.to_bytes()
+            }
+        };
         Ok(Answer { status: head.status, headers: head.headers, body })
     }
 }

@@ -31,6 +31,7 @@ mod lease;
 pub mod mounted;
 pub mod names;
 mod news;
+pub mod preflight;
 mod registry;
 mod signals;
 pub mod status;

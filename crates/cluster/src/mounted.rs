@@ -18,6 +18,8 @@ pub struct Mounted {
     pub git: Git,
     /// A Docker configuration in JSON.
     pub registry: Option<SecretString>,
+    /// Certificates, in PEM, that registries are known by.
+    pub registry_authority: Option<String>,
     /// How many files there are for the DNS provider. What they must be only the provider knows.
     pub dns: usize,
 }
@@ -69,6 +71,7 @@ impl Mounted {
                 authority: text(&git.join("ca.crt"))?,
             },
             registry: docker.map(SecretString::from),
+            registry_authority: text(&registry.join("ca.crt"))?,
             dns: files(&folder.join("dns"))?,
         })
     }

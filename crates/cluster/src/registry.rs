@@ -34,14 +34,28 @@ impl<'a> Reference<'a> {
     }
 }
 
+/// The registries of a Docker configuration; what is wrong with it, otherwise, and nothing of what
+/// it holds.
+pub(crate) fn hosts(config: &SecretString) -> Result<Vec<String>, String> {
+    let config: Value = serde_json::from_str(config.expose_secret()).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        format!("no Docker configuration in JSON: wrong at line {line}, column {column}")
+    })?;
+    let entries = config["auths"].as_object().filter(|entries| !entries.is_empty());
+    let entries = entries.ok_or("the Docker configuration has no `auths`")?;
+    Ok(entries.keys().map(|name| host(name).to_owned()).collect())
+}
+
+/// Registries may be written as addresses; Docker Hub always is.
+fn host(name: &str) -> &str {
+    let name = name.split_once("://").map_or(name, |(_, rest)| rest);
+    name.split('/').next().unwrap_or_default()
+}
+
 /// The login for a registry in a Docker configuration.
 pub(crate) fn login(config: &SecretString, registry: &str) -> Option<Authorization> {
     let config: Value = serde_json::from_str(config.expose_secret()).ok()?;
     let entries = config["auths"].as_object()?;
-    let host = |name: &str| {
-        let name = name.trim_start_matches("https://").trim_end_matches('/');
-        name.split('/').next().unwrap_or_default().to_owned()
-    };
     let entry = entries.iter().find(|(name, _)| host(name) == registry)?.1;
     if let Some(both) = entry["auth"].as_str() {
         let both = base64::engine::general_purpose::STANDARD.decode(both).ok()?;
@@ -119,18 +133,31 @@ pub(crate) async fn token(
     scope: &str,
     login: Option<&Authorization>,
 ) -> Result<SecretString, Unanswered> {
+    read_token(&ask_token(https, challenge, scope, login).await?)
+}
+
+/// What a token service says to who wants a token.
+pub(crate) async fn ask_token(
+    https: &Https,
+    challenge: &Challenge,
+    scope: &str,
+    login: Option<&Authorization>,
+) -> Result<Answer, Unanswered> {
+    let Challenge { realm, service } = challenge;
+    let join = if realm.contains('?') { '&' } else { '?' };
+    let service = service.replace(' ', "%20");
+    let url = format!("{realm}{join}service={service}&scope={scope}");
+    https.get(&url, None, login, MOST_BYTES).await
+}
+
+pub(crate) fn read_token(answer: &Answer) -> Result<SecretString, Unanswered> {
     /// One of the two, or both alike.
     #[derive(Deserialize)]
     struct Token {
         token: Option<SecretString>,
         access_token: Option<SecretString>,
     }
-    let Challenge { realm, service } = challenge;
-    let join = if realm.contains('?') { '&' } else { '?' };
-    let service = service.replace(' ', "%20");
-    let url = format!("{realm}{join}service={service}&scope={scope}");
-    let answer = https.get(&url, None, login, MOST_BYTES).await?;
-    let token: Token = read(&answer)?;
+    let token: Token = read(answer)?;
     token.token.or(token.access_token).ok_or_else(|| "there is no token in the answer".to_owned())
 }
 
@@ -177,6 +204,15 @@ mod tests {
         assert_eq!(found("index.docker.io"), Some(("u".to_owned(), "p".to_owned())));
         assert_eq!(found("q.io"), Some(("a".to_owned(), "b".to_owned())));
         assert_eq!(found("other.io"), None);
+        assert_eq!(hosts(&config).unwrap(), ["index.docker.io", "q.io"]);
+    }
+
+    #[test]
+    fn nothing_of_a_wrong_configuration_is_told() {
+        let wrong = |text: &str| hosts(&text.into()).unwrap_err();
+        let told = wrong(r#"{"auths": {"q.io": {"auth": hunter2}}}"#);
+        assert!(told.contains("line 1, column 2") && !told.contains("hunter2"), "{told}");
+        assert_eq!(wrong("{}"), "the Docker configuration has no `auths`");
     }
 
     #[test]

@@ -6,11 +6,13 @@
 mod clock;
 mod columns;
 mod diagnostics;
+mod junit;
 mod lines;
 mod notice;
 mod objects;
 mod plan_graph;
 mod plan_table;
+mod preflight;
 mod screen;
 mod status;
 pub mod style;
@@ -18,11 +20,13 @@ mod summary;
 mod why;
 
 pub use diagnostics::render_diagnostics;
+pub use junit::JunitReport;
 pub use lines::event_line;
 pub use notice::{Notice, render_notice};
 pub use objects::{ObjectLine, ObjectState, difference, object_table};
 pub use plan_graph::{plan_dot, plan_mermaid};
 pub use plan_table::{PlanTable, Timeline};
+pub use preflight::PreflightReport;
 pub use screen::{Size, frame};
 pub use status::{StatusReport, ValidateReport, status_line};
 pub use summary::Summary;

@@ -12,6 +12,7 @@ mod line;
 mod machine;
 mod observation;
 pub mod planted;
+pub mod preflight;
 mod recorder;
 pub mod status;
 mod time;

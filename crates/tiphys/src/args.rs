@@ -3,6 +3,7 @@
 mod bootstrap;
 mod configure;
 mod health;
+mod preflight;
 mod status;
 mod teardown;
 
@@ -15,6 +16,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 pub(crate) use bootstrap::BootstrapArgs;
 pub(crate) use configure::{ConfigureArgs, CredentialsArgs, ObjectsFormat, RotateArgs};
 pub(crate) use health::{HealthAction, HealthArgs, HealthFormat, HealthTestArgs};
+pub(crate) use preflight::{PreflightArgs, PreflightFormat};
 pub(crate) use status::{DocumentFormat, LookArgs, StatusArgs, ValidateArgs, WhyArgs};
 pub(crate) use teardown::TeardownArgs;
 
@@ -37,6 +39,12 @@ pub(crate) enum Action {
     ///
     /// Needs no cluster and changes nothing. The same seed gives the same run, byte for byte.
     Rehearse(RehearseArgs),
+    /// Check what must be there before a platform is set up; changes nothing
+    ///
+    /// Tools, cluster, connectivity, credentials, and what must not exist yet. What is not right
+    /// is told with what to do about it: 3 something is missing, 4 credentials are rejected or
+    /// lack a right, 6 the cluster cannot be reached. Warnings do not count.
+    Preflight(PreflightArgs),
     /// Install what the platform stands on: Argo CD, Workflows and Events, pinned
     ///
     /// Run it again at any time: what is as it should be is not touched. It ends by starting the

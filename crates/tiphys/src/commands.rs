@@ -6,6 +6,7 @@ pub(crate) mod configure;
 pub(crate) mod deploy;
 pub(crate) mod health;
 pub(crate) mod plan;
+pub(crate) mod preflight;
 pub(crate) mod rehearse;
 pub(crate) mod rotate;
 pub(crate) mod schema;

@@ -41,6 +41,7 @@ fn run(args: Args) -> Result<Exit, Failure> {
         Action::Bootstrap(args) => return commands::bootstrap::run(&args),
         Action::Deploy(args) => return commands::deploy::run(&args),
         Action::Health(args) => return commands::health::run(&args),
+        Action::Preflight(args) => return commands::preflight::run(&args),
         Action::Rehearse(args) => return commands::rehearse::run(args),
         Action::Validate(args) => return commands::validate::run(&args),
         Action::Status(args) => return commands::status::run(&args),

@@ -28,7 +28,25 @@ clusters: [{ name: here, cluster: { server: 'https://127.0.0.1:1' } }]
 users: [{ name: me, user: { token: t } }]
 ";
 
-const CASES: [(&str, &str, i32); 32] = [
+/// What cannot be reached is at the reserved port as well, so that nothing is asked on the web.
+const BOOTSTRAP: &str = "\
+apiVersion: tiphys.dev/v1alpha1
+kind: Platform
+metadata: { name: prod }
+spec:
+  source: { repoURL: 'https://me:secret@127.0.0.1:1/platform.git', targetRevision: main, path: root }
+  bootstrap:
+    argocd:
+      version: 3.2.6
+      manifests:
+        sha256: '0000000000000000000000000000000000000000000000000000000000000000'
+        path: argocd.yaml
+    images: [{ from: quay.io, to: '127.0.0.1:1/mirror' }]
+    endpoints: { charts: ['https://127.0.0.1:1/charts'] }
+  stacks: [{ name: s, apps: [{ name: a }] }]
+";
+
+const CASES: [(&str, &str, i32); 39] = [
     ("configure-no-platform", "configure -f nowhere.yaml --kubeconfig kubeconfig", 3),
     ("configure-no-source", "configure -f without-source.yaml --kubeconfig kubeconfig", 3),
     ("configure-one-project", "configure -f one-project.yaml --kubeconfig kubeconfig", 3),
@@ -48,6 +66,13 @@ const CASES: [(&str, &str, i32); 32] = [
     ("validate-no-platform", "validate -f nowhere.yaml --kubeconfig kubeconfig", 3),
     ("validate-no-kubeconfig", "validate --kubeconfig nowhere", 3),
     ("validate-no-such-scope", "validate --kubeconfig kubeconfig --scope stack:t", 5),
+    ("preflight-no-platform", "preflight -f nowhere.yaml", 3),
+    ("preflight-no-kubeconfig", "preflight -f bootstrap.yaml --kubeconfig nowhere", 3),
+    ("preflight-unreachable", "preflight -f bootstrap.yaml --kubeconfig kubeconfig", 6),
+    ("preflight-strict", "preflight --strict -f bootstrap.yaml --kubeconfig kubeconfig", 6),
+    ("preflight-json", "preflight -o json -f bootstrap.yaml --kubeconfig kubeconfig", 6),
+    ("preflight-junit", "preflight -o junit -f bootstrap.yaml --kubeconfig kubeconfig", 6),
+    ("preflight-unknown-format", "preflight -o yaml", 2),
     ("status-no-such-context", "status --kubeconfig kubeconfig --context there", 3),
     ("status-unknown-format", "status -o yaml", 2),
     ("status-unreachable", "status --kubeconfig kubeconfig", 6),
@@ -74,10 +99,13 @@ fn what_is_missing_is_said_before_anything_is_changed() {
         PLATFORM.replace("  stacks", "  argocd: { project: apps, rootProject: apps }\n  stacks");
     write("one-project.yaml", &one);
     write("kubeconfig", KUBECONFIG);
+    write("bootstrap.yaml", BOOTSTRAP);
     let mut transcripts = BTreeMap::new();
     let mut codes = Vec::new();
     for (name, args, code) in CASES {
-        let output = tiphys(here.path()).args(args.split_whitespace()).output().unwrap();
+        let mut command = tiphys(here.path());
+        // Which programs this machine has must not matter.
+        let output = command.env("PATH", "nowhere").args(args.split_whitespace()).output().unwrap();
         let ran = Ran::new(&format!("tiphys {args}"), &output);
         codes.push((name, ran.code, Some(code)));
         transcripts.insert(name.to_owned(), ran);

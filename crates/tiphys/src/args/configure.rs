@@ -44,7 +44,7 @@ pub(crate) struct CredentialsArgs {
     #[arg(
         long, value_name = "DIR", default_value = mounted::FOLDER, value_hint = ValueHint::DirPath
     )]
-    credentials: PathBuf,
+    pub(crate) credentials: PathBuf,
 }
 
 impl CredentialsArgs {

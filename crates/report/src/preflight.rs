@@ -1,0 +1,177 @@
+//! What Phase 0 has found, as people read it: a line for each check, then what to do.
+
+use std::fmt;
+
+use anstyle::Style;
+use tiphys_run::preflight::cluster::{Inventory, Resources};
+use tiphys_run::preflight::{Check, Outcome, Report, Verdict};
+
+use crate::columns::{Align, Cell, columns};
+use crate::status::one_line;
+use crate::style::{BAD, FAINT, GOOD, STRONG, WARNING, paint};
+
+pub struct PreflightReport<'a>(pub &'a Report);
+
+impl fmt::Display for PreflightReport<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let report = self.0;
+        for line in table(&report.checks) {
+            writeln!(f, "{line}")?;
+        }
+        if let Some(inventory) = &report.inventory {
+            nodes(f, inventory)?;
+        }
+        what_to_do(f, &report.checks)?;
+        if !report.connectivity.is_empty() {
+            let from = "connectivity was tried from this machine, not from the cluster";
+            writeln!(f, "\n{} {from}", paint(FAINT, "note:"))?;
+        }
+        writeln!(f, "\n{}", summary(report))
+    }
+}
+
+fn table(checks: &[Check]) -> Vec<String> {
+    let head = ["OUTCOME", "SECTION", "CHECK", "REQUIRED", "FOUND"];
+    let head = head.map(|text| Cell::new(text, FAINT));
+    let rows = checks.iter().map(|check| {
+        [
+            Cell::new(check.outcome.as_str(), style(check.outcome)),
+            check.section.as_str().into(),
+            one_line(&check.name).into(),
+            one_line(&check.required).into(),
+            one_line(&check.found).into(),
+        ]
+    });
+    let rows: Vec<[Cell; 5]> = std::iter::once(head).chain(rows).collect();
+    columns([Align::Left; 5], &rows)
+}
+
+fn style(outcome: Outcome) -> Style {
+    match outcome {
+        Outcome::Pass => GOOD,
+        Outcome::Warning => WARNING,
+        Outcome::Skipped => FAINT,
+        Outcome::Fail(_) => BAD,
+    }
+}
+
+fn nodes(f: &mut fmt::Formatter<'_>, inventory: &Inventory) -> fmt::Result {
+    let head = ["NODE", "READY", "WORKER", "KUBELET", "RUNTIME", "CAPACITY", "ALLOCATABLE"];
+    let head = head.map(|text| Cell::new(text, FAINT));
+    let yes = |holds: bool| if holds { "yes" } else { "no" };
+    let rows = inventory.nodes.iter().map(|node| {
+        [
+            one_line(&node.name).into(),
+            yes(node.ready).into(),
+            yes(node.worker).into(),
+            one_line(&node.kubelet).into(),
+            one_line(&node.runtime).into(),
+            node.capacity.to_string().into(),
+            node.allocatable.to_string().into(),
+        ]
+    });
+    let sum = |resources: Resources| Cell::new(resources.to_string(), STRONG);
+    let (capacity, allocatable) = (sum(inventory.capacity), sum(inventory.allocatable));
+    let all = [
+        "all together".into(),
+        Cell::default(),
+        Cell::default(),
+        Cell::default(),
+        Cell::default(),
+        capacity,
+        allocatable,
+    ];
+    let rows: Vec<[Cell; 7]> = std::iter::once(head).chain(rows).chain([all]).collect();
+    writeln!(f)?;
+    columns([Align::Left; 7], &rows).iter().try_for_each(|line| writeln!(f, "{line}"))
+}
+
+/// The worst first, in the order of the checks.
+fn what_to_do(f: &mut fmt::Formatter<'_>, checks: &[Check]) -> fmt::Result {
+    let failed = |check: &&Check| matches!(check.outcome, Outcome::Fail(_));
+    let warned = |check: &&Check| check.outcome == Outcome::Warning;
+    let ordered = checks.iter().filter(failed).chain(checks.iter().filter(warned));
+    let mut first = true;
+    for check in ordered {
+        let Some(next) = &check.next else { continue };
+        if std::mem::take(&mut first) {
+            writeln!(f)?;
+        }
+        let outcome = paint(style(check.outcome), check.outcome.as_str());
+        let (section, name) = (check.section.as_str(), one_line(&check.name));
+        writeln!(f, "{outcome} {section} {}: {}", paint(STRONG, &name), one_line(next))?;
+    }
+    Ok(())
+}
+
+fn summary(report: &Report) -> String {
+    let count =
+        |word: &str| report.checks.iter().filter(|check| check.outcome.as_str() == word).count();
+    let verdict = match report.verdict {
+        Verdict::Ready => paint(GOOD, "ready"),
+        Verdict::Missing => paint(BAD, "not ready: something is missing"),
+        Verdict::Rejected => paint(BAD, "not ready: credentials are rejected, or lack a right"),
+        Verdict::Unreachable => paint(BAD, "not ready: the cluster cannot be reached"),
+    };
+    format!(
+        "platform {} is {verdict}; {} failed, {} with a warning, {} passed, {} skipped",
+        paint(STRONG, report.platform.as_str()),
+        count("fail"),
+        count("warning"),
+        count("pass"),
+        count("skipped"),
+    )
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use tiphys_model::PlatformName;
+    use tiphys_run::preflight::cluster::Node;
+    use tiphys_run::preflight::connectivity::{Endpoint, Purpose, Tried, judge};
+    use tiphys_run::preflight::{Findings, Requirement, Section, Trouble};
+
+    use super::*;
+
+    /// One of each outcome, and text that no format may pass on as it is.
+    pub(crate) fn report() -> Report {
+        let check = |section, name: &str| Requirement::new(section, name, "1.6 or newer");
+        let resources = Resources { cpu_millis: 2_000, memory_bytes: 1 << 30, pods: 110 };
+        let node = |name: &str, ready| Node {
+            name: name.to_owned(),
+            ready,
+            worker: true,
+            kubelet: "v1.34.4".to_owned(),
+            runtime: "containerd://1.6.20".to_owned(),
+            capacity: resources,
+            allocatable: resources,
+        };
+        let inventory =
+            Inventory::new("v1.34.4".to_owned(), vec![node("a", true), node("b", false)]);
+        let mirror = Endpoint { purpose: Purpose::Mirror, address: "mirror.example".to_owned() };
+        let (reached, reach) = judge(&mirror, &Tried::Answers("answers".to_owned()));
+        let findings = Findings {
+            checks: vec![
+                check(Section::Tools, "jq").failed(Trouble::Missing, "1.5", "install jq 1.6"),
+                check(Section::Tools, "helm").skipped("not needed by the native installer"),
+                check(Section::Cluster, "nodes").warned("not Ready:\n<b> & \"c\"\u{1b}[2J", "look"),
+                check(Section::Cluster, "API server").passed("v1.34.4"),
+                reached,
+            ],
+            inventory: Some(inventory),
+            connectivity: vec![reach],
+            credentials: Vec::new(),
+        };
+        Report::new(PlatformName::parse("demo").unwrap(), [findings])
+    }
+
+    fn plain(text: &str) -> String {
+        let mut parts = text.split('\u{1b}');
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |all, part| all + part.split_once('m').map_or("", |(_, rest)| rest))
+    }
+
+    #[test]
+    fn a_report_has_a_line_for_each_check_and_ends_with_the_verdict() {
+        insta::assert_snapshot!("preflight", plain(&PreflightReport(&report()).to_string()));
+    }
+}

@@ -1,0 +1,379 @@
+//! What the cluster must be like, as RFC 3.2.4 lists it, and what it is made of.
+
+use serde::Serialize;
+use tiphys_model::bootstrap::{Bootstrap, PrimitiveName};
+
+use super::{Check, Problem, Requirement, Section, Trouble, Version};
+
+/// As old as the oldest kubectl that may be used.
+const KUBERNETES: Version = Version::new(1, 28, 0);
+/// Fewer cannot lose one and go on.
+const WORKERS: usize = 3;
+
+/// Processor, memory and pods: what a node has, or what it gives away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Resources {
+    pub cpu_millis: u64,
+    pub memory_bytes: u64,
+    pub pods: u64,
+}
+
+const fn request(cpu_millis: u64, memory_mebibytes: u64, pods: u64) -> Resources {
+    Resources { cpu_millis, memory_bytes: memory_mebibytes << 20, pods }
+}
+
+/// What a primitive asks for as we install it. Argo CD: controller and repo server 250m and
+/// 256 MiB each, server 125m and 128 MiB, Redis, Dex, ApplicationSet and notifications controllers
+/// 50m and 64 MiB each. Argo Workflows: controller 250m and 256 MiB, server 125m and 128 MiB. Argo
+/// Events: controller 50m and 64 MiB. With high availability there are two of each, but for Redis,
+/// Dex and notifications.
+fn requested(primitive: PrimitiveName, high_availability: bool) -> Resources {
+    match (primitive, high_availability) {
+        (PrimitiveName::ArgoCd, false) => request(825, 896, 7),
+        (PrimitiveName::ArgoCd, true) => request(1_500, 1_600, 11),
+        (PrimitiveName::Workflows, false) => request(375, 384, 2),
+        (PrimitiveName::Workflows, true) => request(750, 768, 4),
+        (PrimitiveName::Events, false) => request(50, 64, 1),
+        (PrimitiveName::Events, true) => request(100, 128, 2),
+    }
+}
+
+/// What the primitives of a platform ask for together; none, if it installs none.
+#[must_use]
+pub fn needed(bootstrap: Option<&Bootstrap>) -> Option<Resources> {
+    let Bootstrap { primitives, high_availability, .. } = bootstrap?;
+    let all = primitives.iter().map(|one| requested(one.name, *high_availability));
+    Some(all.fold(Resources::default(), Resources::plus))
+}
+
+impl Resources {
+    fn plus(self, other: Resources) -> Resources {
+        Resources {
+            cpu_millis: self.cpu_millis.saturating_add(other.cpu_millis),
+            memory_bytes: self.memory_bytes.saturating_add(other.memory_bytes),
+            pods: self.pods.saturating_add(other.pods),
+        }
+    }
+
+    fn covers(self, other: Resources) -> bool {
+        self.cpu_millis >= other.cpu_millis
+            && self.memory_bytes >= other.memory_bytes
+            && self.pods >= other.pods
+    }
+}
+
+/// `1500m CPU, 1536 MiB, 11 pods`
+impl std::fmt::Display for Resources {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Resources { cpu_millis, memory_bytes, pods } = self;
+        write!(f, "{cpu_millis}m CPU, {} MiB, {pods} pods", memory_bytes >> 20)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Node {
+    pub name: String,
+    pub ready: bool,
+    /// It takes pods that ask for nothing special: neither cordoned nor tainted.
+    pub worker: bool,
+    pub kubelet: String,
+    pub runtime: String,
+    pub capacity: Resources,
+    pub allocatable: Resources,
+}
+
+/// The second output of Phase 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Inventory {
+    /// The API server's version.
+    pub version: String,
+    pub nodes: Vec<Node>,
+    pub capacity: Resources,
+    pub allocatable: Resources,
+}
+
+impl Inventory {
+    #[must_use]
+    pub fn new(version: String, nodes: Vec<Node>) -> Self {
+        let sum = |part: fn(&Node) -> Resources| {
+            nodes.iter().map(part).fold(Resources::default(), Resources::plus)
+        };
+        let (capacity, allocatable) = (sum(|node| node.capacity), sum(|node| node.allocatable));
+        Inventory { version, nodes, capacity, allocatable }
+    }
+}
+
+fn requirement(name: &str, required: impl Into<String>) -> Requirement {
+    Requirement::new(Section::Cluster, name, required)
+}
+
+fn api() -> Requirement {
+    requirement("API server", "answers")
+}
+
+fn authentication() -> Requirement {
+    requirement("authentication", "may create namespaces")
+}
+
+fn rights() -> Requirement {
+    requirement("rights", "all that bootstrap asks for")
+}
+
+fn nodes() -> Requirement {
+    requirement("nodes", "Ready, at least one of them for any pod")
+}
+
+fn dns() -> Requirement {
+    requirement("DNS", "CoreDNS is ready in kube-system")
+}
+
+fn version() -> Requirement {
+    requirement("Kubernetes version", format!("{KUBERNETES} or newer"))
+}
+
+fn workers() -> Requirement {
+    requirement("worker nodes", format!("at least {WORKERS}"))
+}
+
+fn resources(needed: Option<Resources>) -> Requirement {
+    let needed = needed.map_or("nothing".to_owned(), |needed| needed.to_string());
+    requirement("resources", needed)
+}
+
+/// All of it, where the cluster cannot even be asked, or does not accept who asks.
+#[must_use]
+pub fn out_of_reach(problem: &Problem, needed: Option<Resources>) -> Vec<Check> {
+    let skip = |requirement: Requirement| requirement.skipped("the cluster cannot be asked");
+    let (answer, login) = match problem.trouble {
+        Trouble::Unreachable => (api().unknown(problem), skip(authentication())),
+        Trouble::Rejected => (api().passed("answers"), authentication().unknown(problem)),
+        // The kubeconfig: that is said where credentials are.
+        Trouble::Missing => (skip(api()), skip(authentication())),
+    };
+    let rest = [version(), rights(), nodes(), dns(), workers(), resources(needed)];
+    [answer, login].into_iter().chain(rest.map(skip)).collect()
+}
+
+/// The API server answered, with its version.
+#[must_use]
+pub fn reached(said: &str) -> [Check; 2] {
+    let answered = api().passed(said);
+    let judged = match Version::find(said) {
+        Some(found) if found >= KUBERNETES => version().passed(said),
+        _ => version().warned(said, format!("upgrade the cluster to {KUBERNETES} or newer")),
+    };
+    [answered, judged]
+}
+
+/// Whether who asks may create namespaces; `installs`: whether that is needed.
+#[must_use]
+pub fn judge_authentication(may: &Result<bool, Problem>, installs: bool) -> Check {
+    match may {
+        Ok(true) => authentication().passed("yes"),
+        Ok(false) if !installs => {
+            authentication().passed("accepted; nothing is installed, so that is enough")
+        }
+        Ok(false) => authentication().failed(
+            Trouble::Rejected,
+            "accepted, but may not create namespaces",
+            "use a kubeconfig of somebody who has cluster-admin, or an equivalent role",
+        ),
+        Err(problem) => authentication().unknown(problem),
+    }
+}
+
+/// What is missing of the rights that were asked for.
+#[must_use]
+pub fn judge_rights(missing: &Result<Vec<String>, Problem>, asked: usize) -> Check {
+    match missing {
+        Ok(missing) if missing.is_empty() => rights().passed(format!("all {asked}")),
+        Ok(missing) => {
+            let found = format!("{} of {asked} are missing: {}", missing.len(), missing.join(", "));
+            let next = "give the account cluster-admin, or a role that has these";
+            rights().failed(Trouble::Rejected, found, next)
+        }
+        Err(problem) => rights().unknown(problem),
+    }
+}
+
+/// Where nothing is installed, no rights to install are needed.
+#[must_use]
+pub fn no_rights_needed(why: &str) -> Check {
+    rights().skipped(why)
+}
+
+/// How many of CoreDNS's pods are ready, and how many there are.
+#[must_use]
+pub fn judge_dns(pods: &Result<(usize, usize), Problem>) -> Check {
+    let next = "`kubectl -n kube-system get pods -l k8s-app=kube-dns` shows them";
+    match pods {
+        Ok((_, 0)) => dns().failed(Trouble::Missing, "no pod with k8s-app=kube-dns", next),
+        Ok((0, all)) => {
+            dns().failed(Trouble::Missing, format!("none of {all} pods is ready"), next)
+        }
+        Ok((ready, all)) if ready < all => {
+            dns().warned(format!("only {ready} of {all} pods are ready"), next)
+        }
+        Ok((ready, _)) => dns().passed(format!("{ready} pods are ready")),
+        Err(problem) => dns().unknown(problem),
+    }
+}
+
+/// Nodes, worker nodes and resources.
+#[must_use]
+pub fn judge_nodes(found: &Result<Vec<Node>, Problem>, needed: Option<Resources>) -> Vec<Check> {
+    let all = match found {
+        Ok(all) => all,
+        Err(problem) => {
+            let why = "the nodes cannot be listed";
+            let rest = [workers().skipped(why), resources(needed).skipped(why)];
+            return [nodes().unknown(problem)].into_iter().chain(rest).collect();
+        }
+    };
+    let usable: Vec<&Node> = all.iter().filter(|node| node.ready && node.worker).collect();
+    let away: Vec<&str> =
+        all.iter().filter(|node| !node.ready).map(|node| node.name.as_str()).collect();
+    let next = "`kubectl describe node` says why; repair or remove what is not Ready";
+    let ready = if usable.is_empty() {
+        let found = format!("none of {} is Ready and takes any pod", all.len());
+        nodes().failed(Trouble::Missing, found, next)
+    } else if away.is_empty() {
+        nodes().passed(format!("all {} are Ready", all.len()))
+    } else {
+        nodes().warned(format!("not Ready: {}", away.join(", ")), next)
+    };
+    let count = usable.len();
+    let enough = if count >= WORKERS {
+        workers().passed(count.to_string())
+    } else {
+        let next = "with fewer, nothing survives the loss of a node; fine for a trial";
+        workers().warned(count.to_string(), next)
+    };
+    let given = usable.iter().map(|node| node.allocatable);
+    let given = given.fold(Resources::default(), Resources::plus);
+    let room = if given.covers(needed.unwrap_or_default()) {
+        resources(needed).passed(format!("{given} allocatable"))
+    } else {
+        let next = "add nodes, or larger ones; otherwise pods of the primitives stay Pending";
+        resources(needed).warned(format!("{given} allocatable"), next)
+    };
+    vec![ready, enough, room]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tiphys_model::bootstrap::{Checksum, Endpoints, Installer, Manifests, Primitive};
+
+    use super::*;
+    use crate::preflight::Outcome;
+
+    fn node(name: &str, ready: bool, worker: bool) -> Node {
+        let capacity = request(2_000, 2_048, 110);
+        Node {
+            name: name.to_owned(),
+            ready,
+            worker,
+            kubelet: "v1.34.4".to_owned(),
+            runtime: "containerd://1.6.20".to_owned(),
+            capacity,
+            allocatable: capacity,
+        }
+    }
+
+    fn bootstrap(high_availability: bool) -> Bootstrap {
+        let primitive = |name: PrimitiveName| Primitive {
+            name,
+            version: "1".to_owned(),
+            namespace: name.namespace().to_owned(),
+            manifests: Manifests::Path("a.yaml".to_owned()),
+            checksum: Checksum::parse(&"0".repeat(64)).unwrap(),
+            patches: None,
+        };
+        Bootstrap {
+            installer: Installer::Native,
+            high_availability,
+            timeout: Duration::ZERO,
+            primitives: PrimitiveName::ALL.map(primitive).into(),
+            images: Vec::new(),
+            endpoints: Endpoints::default(),
+        }
+    }
+
+    #[test]
+    fn what_the_primitives_ask_for_is_summed_up() {
+        assert_eq!(needed(None), None);
+        assert_eq!(needed(Some(&bootstrap(false))), Some(request(1_250, 1_344, 10)));
+        assert_eq!(needed(Some(&bootstrap(true))), Some(request(2_350, 2_496, 17)));
+    }
+
+    #[test]
+    fn nodes_workers_and_resources() {
+        use Outcome::{Fail, Pass, Warning};
+        let (a, b, c) = (node("a", true, true), node("b", true, true), node("c", true, true));
+        let (down, master) = (node("d", false, true), node("m", true, false));
+        let (single, high) = (needed(Some(&bootstrap(false))), needed(Some(&bootstrap(true))));
+        let missing = Fail(Trouble::Missing);
+        let cases = [
+            (vec![a.clone(), b.clone(), c.clone()], single, [Pass, Pass, Pass]),
+            (vec![a.clone(), b.clone(), c.clone()], high, [Pass, Pass, Pass]),
+            (vec![a.clone(), master.clone()], high, [Pass, Warning, Warning]),
+            (vec![a.clone()], single, [Pass, Warning, Pass]),
+            (vec![a, b, c, down.clone()], single, [Warning, Pass, Pass]),
+            (vec![down], single, [missing, Warning, Warning]),
+            (vec![master], single, [missing, Warning, Warning]),
+            (vec![], None, [missing, Warning, Pass]),
+        ];
+        for (nodes, needed, expected) in cases {
+            let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
+            let checks = judge_nodes(&Ok(nodes), needed);
+            let outcomes: Vec<Outcome> = checks.iter().map(|check| check.outcome).collect();
+            assert_eq!(outcomes, expected, "{names:?} {needed:?}");
+        }
+    }
+
+    #[test]
+    fn coredns_must_be_ready() {
+        let judged = |ready, all| judge_dns(&Ok((ready, all))).outcome;
+        assert_eq!(judged(2, 2), Outcome::Pass);
+        assert_eq!(judged(1, 2), Outcome::Warning);
+        assert_eq!(judged(0, 2), Outcome::Fail(Trouble::Missing));
+        assert_eq!(judged(0, 0), Outcome::Fail(Trouble::Missing));
+    }
+
+    #[test]
+    fn an_old_cluster_is_a_warning() {
+        let judged = |said| reached(said)[1].outcome;
+        assert_eq!(judged("v1.28.0"), Outcome::Pass);
+        assert_eq!(judged("v1.27.16-eks-1"), Outcome::Warning);
+        assert_eq!(judged("?"), Outcome::Warning);
+    }
+
+    #[test]
+    fn missing_rights_are_named_and_end_with_4() {
+        let missing = vec!["create namespaces".to_owned()];
+        let check = judge_rights(&Ok(missing), 40);
+        assert_eq!(check.outcome, Outcome::Fail(Trouble::Rejected));
+        assert_eq!(check.found, "1 of 40 are missing: create namespaces");
+        assert_eq!(judge_authentication(&Ok(false), true).outcome, check.outcome);
+        assert_eq!(judge_authentication(&Ok(false), false).outcome, Outcome::Pass);
+    }
+
+    #[test]
+    fn of_a_cluster_out_of_reach_one_row_fails() {
+        let cases = [
+            (Trouble::Unreachable, Some("API server")),
+            (Trouble::Rejected, Some("authentication")),
+            (Trouble::Missing, None),
+        ];
+        for (trouble, name) in cases {
+            let problem = Problem { trouble, why: "refused".to_owned(), next: None };
+            let checks = out_of_reach(&problem, None);
+            assert_eq!(checks.len(), 8);
+            let failed = checks.iter().find(|check| check.outcome == Outcome::Fail(trouble));
+            assert_eq!(failed.map(|check| check.name.as_str()), name);
+        }
+    }
+}
