@@ -7,6 +7,7 @@ mod admin;
 mod apply;
 mod fetch;
 mod found;
+mod outdated;
 mod pins;
 mod ready;
 mod remove;

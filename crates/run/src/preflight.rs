@@ -224,6 +224,14 @@ pub struct Report {
 }
 
 impl Report {
+    /// Without a section, for who has said that it does not matter.
+    #[must_use]
+    pub fn without(mut self, section: Section) -> Self {
+        self.checks.retain(|check| check.section != section);
+        self.verdict = Verdict::of(&self.checks);
+        self
+    }
+
     /// Checks stand in the order of their sections, and within one as they came.
     #[must_use]
     pub fn new(platform: PlatformName, findings: impl IntoIterator<Item = Findings>) -> Self {
@@ -266,6 +274,15 @@ mod tests {
             let checks: Vec<Check> = outcomes.iter().map(|outcome| check(*outcome)).collect();
             assert_eq!(Verdict::of(&checks).exit().code(), code, "{outcomes:?}");
         }
+    }
+
+    #[test]
+    fn what_does_not_matter_does_not_decide() {
+        let checks = vec![check(Outcome::Fail(Trouble::Missing))];
+        let findings = Findings { checks, ..Findings::default() };
+        let report = Report::new(PlatformName::parse("demo").unwrap(), [findings]);
+        assert_eq!(report.clone().without(Section::Absence).verdict, Verdict::Missing);
+        assert_eq!(report.without(Section::Tools).verdict, Verdict::Ready);
     }
 
     #[test]

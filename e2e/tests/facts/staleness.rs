@@ -77,13 +77,22 @@ struct Round<'a> {
 /// come by itself, it is asked for.
 async fn sync(site: &Site, app: &str, revision: &str, round: u32) -> Option<u64> {
     site.sync(app, revision, round).await.expect("the sync is taken");
-    let ended = site
-        .until(app, "at the end of its operation", |application| {
-            let seen = application.observe().expect("it can be read");
-            let id = operation(app, round);
-            matches!(tiphys_run::gate::operation(&seen, &id), OperationProgress::Succeeded(_))
-        })
-        .await;
+    let ended = site.until(app, "at the end of its operation", |application| {
+        let seen = application.observe().expect("it can be read");
+        let id = operation(app, round);
+        matches!(tiphys_run::gate::operation(&seen, &id), OperationProgress::Succeeded(_))
+    });
+    // Argo CD can miss an operation, and then finds it with the next refresh.
+    let nudged = async {
+        loop {
+            tokio::time::sleep(Duration::from_secs(15)).await;
+            site.world.argocd.refresh(app, &site.platform.project).await.expect("a refresh");
+        }
+    };
+    let ended = tokio::select! {
+        ended = ended => ended,
+        () = nudged => unreachable!("it goes on for ever"),
+    };
     let mut known = Round { number: round, revision, refreshed: None };
     if !passes(&ended.observe().expect("it can be read"), app, known) {
         tokio::time::sleep(Duration::from_millis(1500)).await;

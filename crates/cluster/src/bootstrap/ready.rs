@@ -7,10 +7,9 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::render::{is_workload, kind};
-use super::trouble;
+use super::{outdated, trouble};
 use crate::error::{ClusterError, Kind};
 use crate::kinds::{Kinds, ObjectName};
-use crate::names;
 
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -107,6 +106,9 @@ pub(super) async fn wait(
             }
         }
         let Some((object, why)) = waiting.first() else { return Ok(()) };
+        for (object, _) in waiting.iter().filter(|(object, _)| object.kind == "StatefulSet") {
+            outdated::replace(client, &kinds, object, tell).await?;
+        }
         if Instant::now() >= deadline {
             return Err(too_late(client, &waiting).await);
         }
@@ -136,26 +138,31 @@ async fn look(kinds: &Kinds, object: &ObjectName) -> Result<Readiness, ClusterEr
 }
 
 async fn too_late(client: &Client, waiting: &[(&ObjectName, String)]) -> ClusterError {
-    let mut said = Vec::new();
+    let mut told: Vec<(&ObjectName, String)> = Vec::new();
     let mut next = None;
     for (object, why) in waiting {
-        let found = trouble::of(client, object).await;
-        if let Some(found) = &found {
-            next = next.or(found.next);
+        match trouble::of(client, object).await {
+            Some(found) => {
+                next = next.or(found.next);
+                told.push((object, found.text));
+            }
+            None => told.push((object, why.clone())),
         }
-        let cause = found.map_or_else(String::new, |found| format!(": {}", found.text));
-        said.push(format!("{object}: {why}{cause}"));
     }
-    let what = match waiting.len() {
-        1 => "one object is not ready in time".to_owned(),
-        several => format!("{several} objects are not ready in time"),
+    // One cause often keeps several from starting: it is told once.
+    let known = |text: &str| trouble::CAUSES.iter().position(|(word, _)| text.contains(word));
+    told.sort_by_key(|(_, text)| known(text).unwrap_or(usize::MAX));
+    let (first, text) = &told[0];
+    let others: Vec<String> = told[1..].iter().map(|(object, _)| object.to_string()).collect();
+    let also = if others.is_empty() {
+        String::new()
+    } else {
+        format!("; also not ready: {}", others.join(", "))
     };
+    let what = format!("{first} is not ready in time");
     let next = next.unwrap_or("see its pods with `kubectl describe pod`");
-    ClusterError::new(Kind::Failed, what, said.join("; ")).hint(format!(
-        "{next}; then run this again: it goes on where it stopped (`spec.bootstrap.timeout` \
-         decides how long it waits; what `{}` has applied stays)",
-        names::BOOTSTRAP_MANAGER
-    ))
+    ClusterError::new(Kind::Failed, what, format!("{text}{also}"))
+        .hint(format!("{next}; then run this again: it goes on where it stopped"))
 }
 
 #[cfg(test)]

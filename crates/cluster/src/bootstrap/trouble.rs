@@ -23,20 +23,25 @@ pub(super) async fn of(client: &Client, workload: &ObjectName) -> Option<Trouble
         .iter()
         .filter_map(|(name, value)| Some(format!("{name}={}", value.as_str()?)))
         .collect();
-    let pods: Api<Pod> = Api::namespaced(client.clone(), &workload.namespace);
-    let pods = pods.list(&ListParams::default().labels(&selector.join(","))).await.ok()?;
-    let mut found = pods.items.iter().filter_map(of_pod);
-    if let Some(text) = found.next() {
-        return Some(Trouble { next: next(&text), text });
-    }
     let failure = live.data.pointer("/status/conditions").and_then(|c| c.as_array());
     let failure = failure.into_iter().flatten().find(|c| c["type"] == "ReplicaFailure");
-    let text = match failure.and_then(|failure| failure["message"].as_str()) {
-        Some(message) => message.to_owned(),
-        // Other kinds say it in events only.
-        None => stuck::events(client, workload).await.pop()?,
-    };
-    Some(Trouble { next: next(&text), text })
+    // New pods cannot even be made: those that there are say what was wrong before.
+    if let Some(message) = failure.and_then(|failure| failure["message"].as_str()) {
+        return Some(Trouble::new(message.to_owned()));
+    }
+    let pods: Api<Pod> = Api::namespaced(client.clone(), &workload.namespace);
+    let pods = pods.list(&ListParams::default().labels(&selector.join(","))).await.ok()?;
+    if let Some(text) = pods.items.iter().find_map(of_pod) {
+        return Some(Trouble::new(text));
+    }
+    // Other kinds say it in events only.
+    stuck::events(client, workload).await.pop().map(Trouble::new)
+}
+
+impl Trouble {
+    fn new(text: String) -> Self {
+        Trouble { next: next(&text), text }
+    }
 }
 
 /// What a pod says of itself, if it is not ready.
@@ -78,25 +83,23 @@ fn of_container(container: &ContainerStatus) -> Option<String> {
     Some(format!("container {name} ended with code {}: {reason}", terminated.exit_code))
 }
 
-/// What helps, by what the text speaks of.
+const IMAGE: &str = "make the image reachable: check its name, the registry, its credentials, and \
+    `spec.bootstrap.images` for a mirror";
+
+/// What helps, by what is said. What keeps pods from being made comes first.
+pub(super) const CAUSES: [(&str, &str); 8] = [
+    ("exceeded quota", "raise the quota of the namespace, or ask for less with `patches`"),
+    ("violates PodSecurity", "set what the pod lacks with `patches`"),
+    ("Insufficient", "give the cluster more nodes, or ask for less with `patches`"),
+    ("untolerated taint", "free a node of its taint, or add a toleration with `patches`"),
+    ("OOMKilled", "raise its memory limit with `patches`"),
+    ("ImagePull", IMAGE),
+    ("ErrImage", IMAGE),
+    ("CrashLoopBackOff", "see why it ends with `kubectl logs --previous`"),
+];
+
 fn next(text: &str) -> Option<&'static str> {
-    const KNOWN: [(&str, &str); 8] = [
-        ("exceeded quota", "raise the quota of the namespace, or ask for less with `patches`"),
-        ("Insufficient", "give the cluster more nodes, or ask for less with `patches`"),
-        ("untolerated taint", "free a node of its taint, or add a toleration with `patches`"),
-        ("violates PodSecurity", "set what the pod lacks with `patches`"),
-        ("OOMKilled", "raise its memory limit with `patches`"),
-        (
-            "ImagePull",
-            "make the image reachable: check its name, the registry, its credentials, and `spec.bootstrap.images` for a mirror",
-        ),
-        (
-            "ErrImage",
-            "make the image reachable: check its name, the registry, its credentials, and `spec.bootstrap.images` for a mirror",
-        ),
-        ("CrashLoopBackOff", "see why it ends with `kubectl logs --previous`"),
-    ];
-    KNOWN.iter().find(|(word, _)| text.contains(word)).map(|(_, next)| *next)
+    CAUSES.iter().find(|(word, _)| text.contains(word)).map(|(_, next)| *next)
 }
 
 #[cfg(test)]

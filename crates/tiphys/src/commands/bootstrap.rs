@@ -16,7 +16,7 @@ use tiphys_model::bootstrap::Installer;
 use tiphys_model::{Bootstrap, Exit, Platform};
 
 use crate::args::{BootstrapArgs, DeployArgs, ObjectsFormat, PlatformArgs, RunFormat};
-use crate::commands::deploy;
+use crate::commands::{deploy, preflight};
 use crate::failure::Failure;
 use crate::written::{self, Written};
 use crate::{input, output, runtime};
@@ -45,6 +45,10 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
         installer: args.installer.map_or(bootstrap.installer, Into::into),
         taking: if args.adopt { Taking::Fields } else { Taking::NoFields },
     };
+    let (access, credentials) = (&phase1.access, &args.credentials);
+    if let Some(exit) = preflight::first(&platform, access, credentials, phase1.taking)? {
+        return Ok(exit);
+    }
     let objects = runtime::block_on(async {
         if args.dry_run { phase1.try_out().await } else { phase1.install().await }
     })?;

@@ -16,6 +16,7 @@ use tiphys_run::{Action, Verdict};
 use crate::args::{ClusterArgs, DeployArgs};
 use crate::commands::bootstrap::{self, Phase1};
 use crate::commands::plan::plan_reaching;
+use crate::commands::preflight;
 use crate::display::{Display, identity};
 use crate::failure::Failure;
 use crate::{committed, input, output, runtime};
@@ -28,31 +29,38 @@ impl ClusterArgs {
 
 /// Deploys, and installs before what the platform stands on, if that is not there.
 pub(crate) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
-    if !args.dry_run {
-        bootstrap_if_needed(args)?;
+    if !args.dry_run
+        && let Some(exit) = bootstrap_if_needed(args)?
+    {
+        return Ok(exit);
     }
     deploy(args)
 }
 
-/// What is there is not looked at any closer: who deploys may lack the rights for more.
-fn bootstrap_if_needed(args: &DeployArgs) -> Result<(), Failure> {
+/// How that ends, if something is in its way. What is there is not looked at any closer: who
+/// deploys may lack the rights for more.
+fn bootstrap_if_needed(args: &DeployArgs) -> Result<Option<Exit>, Failure> {
     let file = args.platform.file.clone().unwrap_or_else(|| input::DEFAULT.into());
     let platform = input::own_platform(Some(&file))?;
-    let Some(bootstrap) = &platform.bootstrap else { return Ok(()) };
+    let Some(bootstrap) = &platform.bootstrap else { return Ok(None) };
     let access = args.cluster.access();
     if runtime::block_on(async { is_bootstrapped(&access.client().await?, &platform).await })? {
-        return Ok(());
+        return Ok(None);
     }
     output::note("what the platform stands on is not all there: bootstrap comes first");
+    let taking = Taking::NoFields;
+    if let Some(exit) = preflight::first(&platform, &access, &args.credentials, taking)? {
+        return Ok(Some(exit));
+    }
     let mounted = args.credentials.read()?;
     runtime::block_on(async {
         let rendered = prepare(bootstrap::folder(&file), &platform, bootstrap, &mounted).await?;
         let (platform, rendered, mounted) = (&platform, &rendered, &mounted);
-        let (installer, taking) = (bootstrap.installer, Taking::NoFields);
+        let installer = bootstrap.installer;
         Phase1 { access, platform, bootstrap, rendered, mounted, installer, taking }.install().await
     })?;
     output::note("bootstrap is complete: its authority passes to orchestration");
-    Ok(())
+    Ok(None)
 }
 
 pub(crate) fn deploy(args: &DeployArgs) -> Result<Exit, Failure> {

@@ -1,36 +1,29 @@
 //! `tiphys preflight`: Phase 0. It changes nothing.
 
-use tiphys_cluster::Signals;
+use tiphys_cluster::bootstrap::Taking;
 use tiphys_cluster::preflight::Preflight;
-use tiphys_model::Exit;
+use tiphys_cluster::{Access, Signals};
+use tiphys_model::{Exit, Platform};
 use tiphys_report::{JunitReport, PreflightReport};
 use tiphys_run::Signal;
+use tiphys_run::preflight::{Outcome, Report, Section, Verdict};
 
-use crate::args::{PreflightArgs, PreflightFormat};
+use crate::args::{CredentialsArgs, PreflightArgs, PreflightFormat};
 use crate::failure::Failure;
 use crate::{input, output, runtime};
 
 pub(crate) fn run(args: &PreflightArgs) -> Result<Exit, Failure> {
     let platform = input::platform(Some(&args.file))?;
     let access = args.cluster.access();
-    let preflight = Preflight {
+    let report = look(Preflight {
         platform: &platform,
         access: &access,
         credentials: &args.credentials.credentials,
         strict: args.strict,
-    };
-    // Whoever is interrupted still removes the files that it made for a key.
-    let ended = runtime::block_on(async {
-        let mut signals = Signals::listen()?;
-        Ok(tokio::select! {
-            report = preflight.run() => Ok(report),
-            signal = signals.next() => Err(signal),
-        })
     })?;
-    let report = match ended {
+    let report = match report {
         Ok(report) => report,
-        Err(Signal::Interrupt) => return Ok(Exit::Interrupted),
-        Err(Signal::Terminate) => return Ok(Exit::Terminated),
+        Err(interrupted) => return Ok(interrupted),
     };
     match args.output {
         PreflightFormat::Json => output::data(|mut out| {
@@ -41,4 +34,47 @@ pub(crate) fn run(args: &PreflightArgs) -> Result<Exit, Failure> {
         PreflightFormat::Table => output::text(|out| write!(out, "{}", PreflightReport(&report)))?,
     }
     Ok(report.verdict.exit())
+}
+
+/// The same as the first step of something else: how that ends, if something is in the way.
+pub(crate) fn first(
+    platform: &Platform,
+    access: &Access,
+    credentials: &CredentialsArgs,
+    taking: Taking,
+) -> Result<Option<Exit>, Failure> {
+    output::note("looking at what the platform needs, before anything is changed");
+    let credentials = &credentials.credentials;
+    let report = match look(Preflight { platform, access, credentials, strict: false })? {
+        Ok(report) => report,
+        Err(interrupted) => return Ok(Some(interrupted)),
+    };
+    // Who takes over what is there need not be told that it is there.
+    let report = match taking {
+        Taking::Fields => report.without(Section::Absence),
+        Taking::NoFields => report,
+    };
+    if report.verdict != Verdict::Ready {
+        output::error(&PreflightReport(&report).to_string());
+        return Ok(Some(report.verdict.exit()));
+    }
+    for check in report.checks.iter().filter(|check| check.outcome == Outcome::Warning) {
+        output::warning(&format!("{}: {}", check.name, check.found));
+    }
+    Ok(None)
+}
+
+/// Whoever is interrupted still removes the files that it made for a key.
+fn look(preflight: Preflight<'_>) -> Result<Result<Report, Exit>, Failure> {
+    let ended = runtime::block_on(async {
+        let mut signals = Signals::listen()?;
+        Ok(tokio::select! {
+            report = preflight.run() => Ok(report),
+            signal = signals.next() => Err(signal),
+        })
+    })?;
+    Ok(ended.map_err(|signal| match signal {
+        Signal::Interrupt => Exit::Interrupted,
+        Signal::Terminate => Exit::Terminated,
+    }))
 }
