@@ -3,7 +3,9 @@
 use std::fs;
 use std::sync::Arc;
 
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::{Namespace, ResourceQuota};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
@@ -41,8 +43,105 @@ pub(crate) async fn before_anything(ground: Arc<Ground>) {
     let said = start.run(&ground, &["bootstrap"], 3).await;
     assert!(said.stderr.contains("somebody else's: the namespace argo"), "{}", said.stderr);
     assert!(said.stderr.contains("tiphys bootstrap --adopt"), "{}", said.stderr);
-    namespaces.delete("argo", &DeleteParams::default()).await.expect("it can be deleted");
-    until_gone(&namespaces, "argo").await;
+    // Taken over, it is the platform's, and goes with it.
+    start.run(&ground, &["bootstrap", "--adopt", "--no-run"], 0).await;
+    a_conflict(&ground, &start, &namespaces).await;
+    start.run(&ground, &["teardown"], 0).await;
+    assert_eq!(difference(&before, &look(&ground).await), Vec::<String>::new());
+}
+
+/// A field that somebody else has taken is named, with who has it, and not taken back.
+async fn a_conflict(ground: &Ground, start: &Start, namespaces: &Api<Namespace>) {
+    const FIELD: &str = "pod-security.kubernetes.io/enforce";
+    let theirs = json!({
+        "apiVersion": "v1", "kind": "Namespace",
+        "metadata": { "name": "argocd", "labels": { FIELD: "privileged" } },
+    });
+    let params = PatchParams::apply("somebody").force();
+    namespaces.patch("argocd", &params, &Patch::Apply(&theirs)).await.expect("a label");
+    let said = start.run(ground, &["bootstrap", "--no-run"], 1).await;
+    assert!(said.stderr.contains("is managed by `somebody`"), "{}", said.stderr);
+    assert!(said.stderr.contains(FIELD), "{}", said.stderr);
+    let label = async || {
+        let found = namespaces.get("argocd").await.expect("the namespace");
+        found.metadata.labels.unwrap_or_default().remove(FIELD)
+    };
+    assert_eq!(label().await.as_deref(), Some("privileged"));
+    start.run(ground, &["bootstrap", "--adopt", "--no-run"], 0).await;
+    assert_eq!(label().await.as_deref(), Some("restricted"));
+}
+
+/// A webhook that does not answer, and a CRD whose names are taken.
+pub(crate) async fn of_the_cluster(ground: Arc<Ground>) {
+    let start = Start::reference(&ground, "boot");
+    let before = look(&ground).await;
+    start.write(|text| text.replace("timeout: 3m", "timeout: 10s"));
+    let hooks: Api<ValidatingWebhookConfiguration> = Api::all(ground.client.clone());
+    let hook = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": { "name": "silent" },
+        "webhooks": [{
+            "name": "silent.example.org", "admissionReviewVersions": ["v1"], "sideEffects": "None",
+            "clientConfig": { "service": { "namespace": "default", "name": "nobody" } },
+            "rules": [{
+                "apiGroups": ["apps"], "apiVersions": ["v1"], "resources": ["deployments"],
+                "operations": ["*"],
+            }],
+        }],
+    });
+    let params = PatchParams::apply("somebody");
+    hooks.patch("silent", &params, &Patch::Apply(&hook)).await.expect("a webhook");
+    let said = start.run(&ground, &["bootstrap", "--no-run"], 1).await;
+    assert!(said.stderr.contains("silent.example.org"), "{}", said.stderr);
+    assert!(said.stderr.contains("a webhook has to answer"), "{}", said.stderr);
+    hooks.delete("silent", &DeleteParams::default()).await.expect("it can be deleted");
+    start.run(&ground, &["teardown"], 0).await;
+
+    let crds: Api<CustomResourceDefinition> = Api::all(ground.client.clone());
+    let crd = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": "others.argoproj.io" },
+        "spec": {
+            "group": "argoproj.io", "scope": "Namespaced",
+            "names": { "plural": "others", "singular": "other", "kind": "Application" },
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": { "openAPIV3Schema": { "type": "object" } },
+            }],
+        },
+    });
+    crds.patch("others.argoproj.io", &params, &Patch::Apply(&crd)).await.expect("a CRD");
+    let said = start.run(&ground, &["bootstrap", "--no-run"], 1).await;
+    assert!(said.stderr.contains("applications.argoproj.io is not accepted"), "{}", said.stderr);
+    crds.delete("others.argoproj.io", &DeleteParams::default()).await.expect("it can be deleted");
+    start.run(&ground, &["teardown"], 0).await;
+    assert_eq!(difference(&before, &look(&ground).await), Vec::<String>::new());
+}
+
+/// What one node cannot show is judged by the API server: upstream's manifests for high
+/// availability, with replicas.
+pub(crate) async fn never_with_high_availability(ground: Arc<Ground>) {
+    let start = Start::reference(&ground, "boot");
+    let before = look(&ground).await;
+    let manifests = tiphys_lab::Home::from_environment().manifests();
+    fs::copy(manifests.join("argocd-ha.yaml"), start.path("argocd.yaml")).expect("manifests");
+    start.write(|text| text.replace("    timeout: 3m", "    highAvailability: true"));
+    let said = start.run(&ground, &["bootstrap", "--dry-run", "-o", "json"], 0).await;
+    let objects: Vec<Value> = serde_json::from_str(&said.stdout).expect("a list");
+    let is = |object: &&Value| object["name"] == "argocd-redis-ha-server";
+    assert!(objects.iter().any(|object| is(&object)), "{}", said.stdout);
+    assert!(!said.stderr.contains("single Redis"), "{}", said.stderr);
+    // And what the API server would not take is told.
+    let wrong = "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: argocd-server }\n\
+                 spec: { replicas: -1 }\n";
+    fs::write(start.path("wrong.yaml"), wrong).expect("patches");
+    start.write(|text| text.replace("    workflows:", "      patches: wrong.yaml\n    workflows:"));
+    let said = start.run(&ground, &["bootstrap", "--dry-run"], 1).await;
+    assert!(
+        said.stderr.contains("Deployment/argocd/argocd-server could not be applied"),
+        "{}",
+        said.stderr
+    );
     assert_eq!(difference(&before, &look(&ground).await), Vec::<String>::new());
 }
 
@@ -79,21 +178,31 @@ pub(crate) async fn of_pods(ground: Arc<Ground>) {
     assert!(said.stderr.contains("raise the quota"), "{}", said.stderr);
 
     quotas.delete("small", &DeleteParams::default()).await.expect("it can be deleted");
+    let greedy = "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: argocd-redis }\nspec:\n  \
+                  template: { spec: { containers: [{ name: redis, resources: \
+                  { requests: { cpu: '900' }, limits: { cpu: '900' } } }] } }\n";
+    fs::write(start.path("greedy.yaml"), greedy).expect("patches");
+    let patched = |text: String| {
+        only_argocd(text).replacen(
+            "      manifests",
+            "      patches: greedy.yaml\n      manifests",
+            1,
+        )
+    };
+    start.write(patched);
+    let said = start.run(&ground, &["bootstrap", "--no-run"], 1).await;
+    assert!(said.stderr.contains("Insufficient cpu"), "{}", said.stderr);
+    assert!(said.stderr.contains("give the cluster more nodes"), "{}", said.stderr);
+
     start.write(|text| only_argocd(text).replace("timeout: 25s", "timeout: 3m"));
     start.run(&ground, &["bootstrap", "--no-run"], 0).await;
-    start.write(|text| only_argocd(text).replace("version: 3.2.6", "version: 3.2.5"));
+    let newer = |text: String| only_argocd(text).replace("version: 3.2.6", "version: 3.2.7");
+    start.write(newer);
+    let said = start.run(&ground, &["bootstrap", "--no-run", "-o", "json"], 0).await;
+    assert!(said.stdout.contains("changed"), "an upgrade is noted: {}", said.stdout);
+    start.write(only_argocd);
     let said = start.run(&ground, &["bootstrap", "--no-run"], 3).await;
     assert!(said.stderr.contains("Argo CD would be downgraded"), "{}", said.stderr);
     start.run(&ground, &["teardown"], 0).await;
     assert_eq!(difference(&before, &look(&ground).await), Vec::<String>::new());
-}
-
-async fn until_gone(namespaces: &Api<Namespace>, name: &str) {
-    for _ in 0..60 {
-        if namespaces.get_opt(name).await.expect("an answer").is_none() {
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-    }
-    unreachable!("{name} does not go");
 }

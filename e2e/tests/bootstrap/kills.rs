@@ -4,12 +4,24 @@ use std::env;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DeleteParams, ListParams};
+use kube::{Api, ResourceExt};
 use serde_json::Value;
 use tiphys_e2e::inventory::difference;
 use tiphys_e2e::{Ground, figure, seed};
 use tiphys_sim::Chance;
 
 use crate::start::{Start, look};
+
+async fn delete_a_pod(ground: &Ground, chance: &mut Chance) {
+    let pods: Api<Pod> = Api::namespaced(ground.client.clone(), "argocd");
+    let listed = pods.list(&ListParams::default()).await.expect("a list");
+    if let Some(pod) = chance.pick(&listed.items) {
+        // What has gone meanwhile is gone.
+        pods.delete(&pod.name_any(), &DeleteParams::default()).await.ok();
+    }
+}
 
 /// `TIPHYS_E2E_KILLS` times, at moments drawn by lot.
 pub(crate) async fn at_any_moment(ground: Arc<Ground>) {
@@ -32,6 +44,8 @@ pub(crate) async fn at_any_moment(ground: Arc<Ground>) {
         run.kill().expect("it can be killed");
         run.wait().expect("it has ended");
         moments.push(moment.as_secs_f64());
+        // And a pod or two with it.
+        delete_a_pod(&ground, &mut chance).await;
         // Each kill hits an installation that has come a bit further; every fifth begins anew.
         if moments.len() % 5 == 0 {
             start.run(&ground, &["teardown"], 0).await;

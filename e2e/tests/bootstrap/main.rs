@@ -23,6 +23,12 @@ fn main() -> ExitCode {
         Case::new("bootstrap_refuses_before_it_changes_anything", failure::before_anything)
             .disruptive(),
         Case::new("bootstrap_says_why_pods_do_not_start", failure::of_pods).disruptive(),
+        Case::new("bootstrap_says_what_the_cluster_refuses", failure::of_the_cluster).disruptive(),
+        Case::new(
+            "bootstrap_is_judged_with_high_availability",
+            failure::never_with_high_availability,
+        )
+        .disruptive(),
         Case::new("bootstrap_resumes_after_being_killed", kills::at_any_moment).disruptive(),
     ])
 }

@@ -14,6 +14,7 @@ mod obstacle;
 mod outage;
 mod refusal;
 mod resume;
+mod rights;
 mod same;
 mod scale;
 mod sets;
@@ -78,6 +79,7 @@ fn main() -> ExitCode {
         Case::new("configure_takes_no_fields_from_others", configure::a_conflict),
         Case::new("configure_replaces_a_revoked_token", configure::a_revoked_token),
         Case::new("configure_gives_runs_the_rights_they_need", configure::rights_of_a_run),
+        Case::new("each_right_of_a_run_is_needed", rights::each_is_needed),
         Case::new("configure_lets_platforms_live_side_by_side", configure::two_platforms),
         Case::new("configure_says_what_is_missing", configure::what_is_missing),
     ])
