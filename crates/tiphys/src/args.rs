@@ -14,7 +14,7 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 
 pub(crate) use bootstrap::BootstrapArgs;
-pub(crate) use configure::{ConfigureArgs, CredentialsArgs, ObjectsFormat, RotateArgs};
+pub(crate) use configure::{ConfigureArgs, CredentialsArgs, ObjectsFormat, RotateArgs, SetupArgs};
 pub(crate) use health::{HealthAction, HealthArgs, HealthFormat, HealthTestArgs};
 pub(crate) use preflight::{PreflightArgs, PreflightFormat};
 pub(crate) use status::{DocumentFormat, LookArgs, StatusArgs, ValidateArgs, WhyArgs};

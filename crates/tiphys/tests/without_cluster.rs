@@ -46,7 +46,30 @@ spec:
   stacks: [{ name: s, apps: [{ name: a }] }]
 ";
 
-const CASES: [(&str, &str, i32); 39] = [
+/// What is pinned below, in small.
+const MANIFESTS: &str = "\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: { name: applications.argoproj.io }
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: { name: argocd-server }
+spec:
+  template:
+    spec:
+      containers: [{ name: argocd-server, image: 'quay.io/argoproj/argocd:v3.2.6' }]
+";
+const CHECKSUM: &str = "6356b73f40c937cd6005466a21d35c90abfabb58190f9d44444d58c4513bb173";
+
+const CASES: [(&str, &str, i32); 47] = [
+    ("bootstrap-absent-manifests", "bootstrap -f absent.yaml --kubeconfig kubeconfig", 3),
+    ("bootstrap-no-pins", "bootstrap --kubeconfig kubeconfig", 3),
+    ("bootstrap-other-checksum", "bootstrap -f bootstrap.yaml --kubeconfig kubeconfig", 3),
+    ("bootstrap-render", "bootstrap -f pinned.yaml --render", 0),
+    ("bootstrap-render-and-adopt", "bootstrap -f pinned.yaml --render --adopt", 2),
+    ("bootstrap-render-json", "bootstrap -f pinned.yaml --render -o json", 0),
+    ("bootstrap-unreachable", "bootstrap -f pinned.yaml --kubeconfig kubeconfig", 6),
     ("configure-no-platform", "configure -f nowhere.yaml --kubeconfig kubeconfig", 3),
     ("configure-no-source", "configure -f without-source.yaml --kubeconfig kubeconfig", 3),
     ("configure-one-project", "configure -f one-project.yaml --kubeconfig kubeconfig", 3),
@@ -73,6 +96,7 @@ const CASES: [(&str, &str, i32); 39] = [
     ("preflight-json", "preflight -o json -f bootstrap.yaml --kubeconfig kubeconfig", 6),
     ("preflight-junit", "preflight -o junit -f bootstrap.yaml --kubeconfig kubeconfig", 6),
     ("preflight-unknown-format", "preflight -o yaml", 2),
+    ("rotate-unreachable", "rotate-credentials --kubeconfig kubeconfig", 6),
     ("status-no-such-context", "status --kubeconfig kubeconfig --context there", 3),
     ("status-unknown-format", "status -o yaml", 2),
     ("status-unreachable", "status --kubeconfig kubeconfig", 6),
@@ -100,6 +124,9 @@ fn what_is_missing_is_said_before_anything_is_changed() {
     write("one-project.yaml", &one);
     write("kubeconfig", KUBECONFIG);
     write("bootstrap.yaml", BOOTSTRAP);
+    write("argocd.yaml", MANIFESTS);
+    write("absent.yaml", &BOOTSTRAP.replace("argocd.yaml", "absent/argocd.yaml"));
+    write("pinned.yaml", &BOOTSTRAP.replace(&"0".repeat(64), CHECKSUM));
     let mut transcripts = BTreeMap::new();
     let mut codes = Vec::new();
     for (name, args, code) in CASES {

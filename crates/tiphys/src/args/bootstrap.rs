@@ -1,25 +1,15 @@
 //! Arguments of `tiphys bootstrap`.
 
-use std::path::PathBuf;
-
-use clap::{Args as ClapArgs, ValueEnum, ValueHint};
+use clap::{Args as ClapArgs, ValueEnum};
 use tiphys_model::bootstrap::Installer;
 
-use super::{ClusterArgs, CredentialsArgs, ObjectsFormat};
+use super::{ObjectsFormat, SetupArgs};
 
 #[derive(Debug, ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "they are flags")]
 pub(crate) struct BootstrapArgs {
-    /// The platform: a file or a directory of files
-    #[arg(
-        short, long, value_name = "PLATFORM", default_value = "./platform.yaml",
-        value_hint = ValueHint::AnyPath
-    )]
-    pub(crate) file: PathBuf,
     #[command(flatten)]
-    pub(crate) cluster: ClusterArgs,
-    #[command(flatten)]
-    pub(crate) credentials: CredentialsArgs,
+    pub(crate) setup: SetupArgs,
     /// What installs [default: the platform's]
     #[arg(long, value_name = "INSTALLER")]
     pub(crate) installer: Option<InstallerName>,

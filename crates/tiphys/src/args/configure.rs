@@ -11,16 +11,8 @@ use crate::failure::Failure;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ConfigureArgs {
-    /// The platform: a file or a directory of files
-    #[arg(
-        short, long, value_name = "PLATFORM", default_value = "./platform.yaml",
-        value_hint = ValueHint::AnyPath
-    )]
-    pub(crate) file: PathBuf,
     #[command(flatten)]
-    pub(crate) cluster: ClusterArgs,
-    #[command(flatten)]
-    pub(crate) credentials: CredentialsArgs,
+    pub(crate) setup: SetupArgs,
     /// Show what would change, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -35,6 +27,21 @@ pub(crate) struct RotateArgs {
     pub(crate) platform: DeployedArgs,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
+}
+
+/// Which platform is set up, on which cluster, with what credentials.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct SetupArgs {
+    /// The platform: a file or a directory of files
+    #[arg(
+        short, long, value_name = "PLATFORM", default_value = "./platform.yaml",
+        value_hint = ValueHint::AnyPath
+    )]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+    #[command(flatten)]
+    pub(crate) credentials: CredentialsArgs,
 }
 
 /// Where credentials are.

@@ -1,23 +1,13 @@
 //! Arguments of `tiphys preflight`.
 
-use std::path::PathBuf;
+use clap::{Args as ClapArgs, ValueEnum};
 
-use clap::{Args as ClapArgs, ValueEnum, ValueHint};
-
-use super::{ClusterArgs, CredentialsArgs};
+use super::SetupArgs;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PreflightArgs {
-    /// The platform: a file or a directory of files
-    #[arg(
-        short, long, value_name = "PLATFORM", default_value = "./platform.yaml",
-        value_hint = ValueHint::AnyPath
-    )]
-    pub(crate) file: PathBuf,
     #[command(flatten)]
-    pub(crate) cluster: ClusterArgs,
-    #[command(flatten)]
-    pub(crate) credentials: CredentialsArgs,
+    pub(crate) setup: SetupArgs,
     /// Check every tool, package, collection and credential, needed or not
     #[arg(long)]
     pub(crate) strict: bool,

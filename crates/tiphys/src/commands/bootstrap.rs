@@ -22,10 +22,10 @@ use crate::written::{self, Written};
 use crate::{input, output, runtime};
 
 pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
-    let platform = input::platform(Some(&args.file))?;
+    let platform = input::platform(Some(&args.setup.file))?;
     let bootstrap = platform.bootstrap.as_ref().ok_or_else(nothing_to_install)?;
-    let mounted = args.credentials.read()?;
-    let prepared = bootstrap::prepare(folder(&args.file), &platform, bootstrap, &mounted);
+    let mounted = args.setup.credentials.read()?;
+    let prepared = bootstrap::prepare(folder(&args.setup.file), &platform, bootstrap, &mounted);
     let rendered = runtime::block_on(prepared)?;
     rendered.iter().flat_map(|one| &one.warnings).for_each(|warning| output::warning(warning));
     if args.render {
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let phase1 = Phase1 {
-        access: args.cluster.access(),
+        access: args.setup.cluster.access(),
         platform: &platform,
         bootstrap,
         rendered: &rendered,
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
         installer: args.installer.map_or(bootstrap.installer, Into::into),
         taking: if args.adopt { Taking::Fields } else { Taking::NoFields },
     };
-    let (access, credentials) = (&phase1.access, &args.credentials);
+    let (access, credentials) = (&phase1.access, &args.setup.credentials);
     if let Some(exit) = preflight::first(&platform, access, credentials, phase1.taking)? {
         return Ok(exit);
     }
@@ -61,14 +61,17 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
     }
     output::note("bootstrap is complete: its authority passes to orchestration");
     if args.no_run {
-        let file = args.file.display();
+        let file = args.setup.file.display();
         output::note(&format!("`tiphys deploy -f {file}` starts the run"));
         return Ok(Exit::Done);
     }
     deploy::deploy(&DeployArgs {
-        platform: PlatformArgs { file: Some(args.file.clone()), scope: "platform".to_owned() },
-        cluster: args.cluster.clone(),
-        credentials: args.credentials.clone(),
+        platform: PlatformArgs {
+            file: Some(args.setup.file.clone()),
+            scope: "platform".to_owned(),
+        },
+        cluster: args.setup.cluster.clone(),
+        credentials: args.setup.credentials.clone(),
         with_dependencies: false,
         dry_run: false,
         prune: false,

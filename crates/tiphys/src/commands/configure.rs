@@ -12,10 +12,10 @@ use crate::written::{self, Written};
 use crate::{input, output, runtime};
 
 pub(crate) fn run(args: &ConfigureArgs) -> Result<(), Failure> {
-    let platform = input::platform(Some(&args.file))?;
+    let platform = input::platform(Some(&args.setup.file))?;
     let mode = if args.dry_run { Mode::DryRun } else { Mode::Apply };
-    let access = args.cluster.access();
-    let mounted = args.credentials.read()?;
+    let access = args.setup.cluster.access();
+    let mounted = args.setup.credentials.read()?;
     let changes = runtime::block_on(async {
         let client = access.client().await?;
         configure(&client, &platform, &mounted.git, mode).await

@@ -13,12 +13,12 @@ use crate::failure::Failure;
 use crate::{input, output, runtime};
 
 pub(crate) fn run(args: &PreflightArgs) -> Result<Exit, Failure> {
-    let platform = input::platform(Some(&args.file))?;
-    let access = args.cluster.access();
+    let platform = input::platform(Some(&args.setup.file))?;
+    let access = args.setup.cluster.access();
     let report = look(Preflight {
         platform: &platform,
         access: &access,
-        credentials: &args.credentials.credentials,
+        credentials: &args.setup.credentials.credentials,
         strict: args.strict,
     })?;
     let report = match report {
@@ -50,15 +50,17 @@ pub(crate) fn first(
         Err(interrupted) => return Ok(Some(interrupted)),
     };
     // Who takes over what is there need not be told that it is there.
-    let report = match taking {
+    let mut report = match taking {
         Taking::Fields => report.without(Section::Absence),
         Taking::NoFields => report,
     };
+    // `tiphys preflight` tells the rest.
+    report.checks.retain(|check| !matches!(check.outcome, Outcome::Pass | Outcome::Skipped));
     if report.verdict != Verdict::Ready {
         output::error(&PreflightReport(&report).to_string());
         return Ok(Some(report.verdict.exit()));
     }
-    for check in report.checks.iter().filter(|check| check.outcome == Outcome::Warning) {
+    for check in &report.checks {
         output::warning(&format!("{}: {}", check.name, check.found));
     }
     Ok(None)
