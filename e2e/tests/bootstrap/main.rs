@@ -3,6 +3,7 @@
 //! `cargo build -p tiphys && cargo test -p tiphys-e2e --test bootstrap`, on a lab without Argo CD
 //! (`lab up --with primitives`). Each test leaves the cluster empty.
 
+mod ansible;
 mod failure;
 mod journey;
 mod kills;
@@ -13,7 +14,8 @@ use std::process::ExitCode;
 use tiphys_e2e::{Case, main as run};
 
 fn main() -> ExitCode {
-    // Each has the cluster to itself.
+    // Each has the cluster to itself. Those that make it fail in every way, and the counted ones,
+    // take long.
     run(vec![
         Case::new(
             "an_empty_cluster_becomes_the_platform_and_is_empty_again",
@@ -22,13 +24,18 @@ fn main() -> ExitCode {
         .disruptive(),
         Case::new("bootstrap_refuses_before_it_changes_anything", failure::before_anything)
             .disruptive(),
-        Case::new("bootstrap_says_why_pods_do_not_start", failure::of_pods).disruptive(),
-        Case::new("bootstrap_says_what_the_cluster_refuses", failure::of_the_cluster).disruptive(),
         Case::new(
             "bootstrap_is_judged_with_high_availability",
             failure::never_with_high_availability,
         )
         .disruptive(),
-        Case::new("bootstrap_resumes_after_being_killed", kills::at_any_moment).disruptive(),
+        Case::new("bootstrap_says_why_pods_do_not_start", failure::of_pods).disruptive().soak(),
+        Case::new("bootstrap_says_what_the_cluster_refuses", failure::of_the_cluster)
+            .disruptive()
+            .soak(),
+        Case::new("bootstrap_resumes_after_being_killed", kills::at_any_moment).disruptive().soak(),
+        Case::new("ansible_comes_to_the_same_end", ansible::comes_to_the_same_end)
+            .disruptive()
+            .soak(),
     ])
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
@@ -85,11 +85,16 @@ impl Start {
         Said::of(&output, action, code)
     }
 
-    /// Starts an action and does not wait for it.
-    pub(crate) fn begin(&self, ground: &Ground, action: &[&str]) -> Child {
+    /// An action that is not started yet.
+    pub(crate) fn command(&self, ground: &Ground, action: &[&str]) -> Command {
         let arguments = self.arguments(action);
         let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let mut command = tiphys::command(&words, &ground.kubeconfig);
+        tiphys::command(&words, &ground.kubeconfig)
+    }
+
+    /// Starts an action and does not wait for it.
+    pub(crate) fn begin(&self, ground: &Ground, action: &[&str]) -> Child {
+        let mut command = self.command(ground, action);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().expect("the program can be started")
     }
