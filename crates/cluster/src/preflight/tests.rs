@@ -55,7 +55,7 @@ fn every_place_that_the_platform_names_is_asked_once() {
     let at = |purpose, address: &str| (purpose, address.to_owned());
     let git = at(Purpose::Git, "git@git.example:p.git");
     assert_eq!(asked(&platform("")), []);
-    assert_eq!(asked(&bootstrap(PATH, "")), [git.clone()]);
+    assert_eq!(asked(&bootstrap(PATH, "")), std::slice::from_ref(&git));
     let url = bootstrap("url: 'https://files.example/a.yaml'", "");
     let file = at(Purpose::Manifests, "https://files.example/a.yaml");
     assert_eq!(asked(&url), [git.clone(), file]);
