@@ -96,7 +96,7 @@ fn packages_are_read_line_by_line() {
 #[test]
 fn collections_are_found_in_any_folder() {
     let text = r#"{
-        "/root/.ansible/collections/ansible_collections": {
+        "/home/me/.ansible/collections/ansible_collections": {
             "kubernetes.core": {"version": "6.1.0"}, "ansible.posix": {"version": "*"}},
         "/usr/lib/python3/dist-packages/ansible_collections": {
             "kubernetes.core": {"version": "2.3.2"}, "community.general": {"version": "3.9.9"}}
