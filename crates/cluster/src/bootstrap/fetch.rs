@@ -86,7 +86,7 @@ fn unfetched(place: &str, why: String) -> ClusterError {
 }
 
 fn https(place: &str, mounted: &Mounted) -> Result<Https, ClusterError> {
-    Https::new(mounted.git.authority.as_deref()).map_err(|why| unfetched(place, why))
+    Https::new(mounted.registry_authority.as_deref()).map_err(|why| unfetched(place, why))
 }
 
 async fn download(url: &str, mounted: &Mounted) -> Result<Vec<u8>, ClusterError> {
