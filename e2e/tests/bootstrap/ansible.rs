@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tiphys_e2e::inventory::difference;
 use tiphys_e2e::{Ground, figure};
 
+use crate::kills::look_at_ours;
 use crate::start::{Start, look};
 
 /// Needs `ansible-playbook` and what its collections need, as `PATH` has it for this test.
@@ -14,7 +15,7 @@ pub(crate) async fn comes_to_the_same_end(ground: Arc<Ground>) {
     let start = Start::reference(&ground, "boot");
     let before = look(&ground).await;
     start.run(&ground, &["bootstrap", "--no-run"], 0).await;
-    let native = look(&ground).await;
+    let native = look_at_ours(&ground).await;
     start.run(&ground, &["teardown"], 0).await;
 
     let mut command = start.command(&ground, &["bootstrap", "--installer", "ansible", "--no-run"]);
@@ -24,7 +25,7 @@ pub(crate) async fn comes_to_the_same_end(ground: Arc<Ground>) {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     assert!(stderr.contains("PLAY RECAP"), "Ansible has done it: {stderr}");
-    let with_ansible = look(&ground).await;
+    let with_ansible = look_at_ours(&ground).await;
     assert_eq!(difference(&native, &with_ansible), Vec::<String>::new());
     figure(&format!("{} objects, the same with both installers", with_ansible.len()));
     start.run(&ground, &["teardown"], 0).await;
