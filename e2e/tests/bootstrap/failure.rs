@@ -157,13 +157,14 @@ pub(crate) async fn of_pods(ground: Arc<Ground>) {
         let after: Vec<&str> = after.collect();
         format!("{}{}\n", &text[..end], after.join("\n")).replace("timeout: 3m", "timeout: 25s")
     };
-    let absent = "    images: [{ from: quay.io, to: absent.example }]\n";
-    start.write(|text| {
-        only_argocd(text).replacen("    timeout", &format!("{absent}    timeout"), 1)
-    });
+    let argocd = start.path("argocd.yaml");
+    let good = fs::read_to_string(&argocd).expect("manifests");
+    fs::write(&argocd, good.replace("argocd:v3.2.6", "argocd:absent")).expect("manifests");
+    start.write(only_argocd);
     let said = start.run(&ground, &["bootstrap", "--no-run"], 1).await;
-    assert!(said.stderr.contains("absent.example/argoproj/argocd"), "{}", said.stderr);
+    assert!(said.stderr.contains("argoproj/argocd:absent"), "{}", said.stderr);
     assert!(said.stderr.contains("make the image reachable"), "{}", said.stderr);
+    fs::write(&argocd, good).expect("manifests");
 
     let quotas: Api<ResourceQuota> = Api::namespaced(ground.client.clone(), "argocd");
     let quota = json!({
