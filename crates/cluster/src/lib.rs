@@ -12,6 +12,7 @@ pub mod bootstrap;
 pub mod configure;
 mod conflict;
 mod connect;
+mod crds;
 pub mod credentials;
 pub mod criteria;
 mod definitions;

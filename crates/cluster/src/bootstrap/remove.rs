@@ -11,11 +11,11 @@ use serde_json::Value;
 use tiphys_model::PlatformName;
 use tiphys_model::bootstrap::PrimitiveName;
 
-use crate::delete;
 use crate::error::{ClusterError, Kind};
 use crate::evidence::stuck::Stuck;
 use crate::kinds::{Kinds, ObjectName};
 use crate::names::{INSTALLED_FOR, MANAGED_BY, PRIMITIVE_LABEL};
+use crate::{crds, delete};
 
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// How long each stage of it may take.
@@ -56,14 +56,14 @@ pub(crate) async fn remove(
         }
         tell(format!("removing {title}"));
         // While its controllers are there to take their finalizers off.
-        remove_all(&kinds, instances, "what it was used for").await?;
+        remove_all(client, &kinds, instances, "what it was used for").await?;
         for (stage, part) in [
             ("its namespace", Part::Namespace),
             ("its rights", Part::ClusterWide),
             ("its CRDs", Part::Crds),
         ] {
             let objects = own.iter().filter(|object| part.has(object)).map(|o| (*o).clone());
-            remove_all(&kinds, objects.collect(), stage).await?;
+            remove_all(client, &kinds, objects.collect(), stage).await?;
         }
     }
     Ok(!all.is_empty())
@@ -160,7 +160,12 @@ async fn list(
 }
 
 /// Deletes objects and waits until they are gone.
-async fn remove_all(kinds: &Kinds, objects: Vec<Live>, stage: &str) -> Result<(), ClusterError> {
+async fn remove_all(
+    client: &Client,
+    kinds: &Kinds,
+    objects: Vec<Live>,
+    stage: &str,
+) -> Result<(), ClusterError> {
     let began = Instant::now();
     for object in &objects {
         let Some(api) = kinds.api(&object.name) else { continue };
@@ -181,6 +186,9 @@ async fn remove_all(kinds: &Kinds, objects: Vec<Live>, stage: &str) -> Result<()
         let Some((object, live)) = still.first() else { return Ok(()) };
         if began.elapsed() > PATIENCE {
             return Err(not_gone(&object.name, live, stage));
+        }
+        for (_, live) in still.iter().filter(|(o, _)| o.name.kind == "CustomResourceDefinition") {
+            crds::nudge(client, &serde_json::to_value(live).unwrap_or_default()).await?;
         }
         left = still.into_iter().map(|(object, _)| object).collect();
         tokio::time::sleep(LOOK_AGAIN).await;

@@ -13,9 +13,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::application::Application;
-use crate::delete;
 use crate::error::{ClusterError, Kind};
 use crate::graph::Names;
+use crate::{crds, delete};
 
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Kubernetes' own. No platform brings them, whatever a list says.
@@ -62,9 +62,13 @@ pub(super) async fn remove(
     patience: Duration,
 ) -> Result<(), ClusterError> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
-    remove_all(&namespaces, "the namespace", &names.namespaces, patience).await?;
-    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
-    remove_all(&crds, "the CRD", &names.crds, patience).await
+    let nothing = async |_: &Namespace| Ok(());
+    remove_all(&namespaces, "the namespace", &names.namespaces, patience, nothing).await?;
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let nudge = async |crd: &CustomResourceDefinition| {
+        crds::nudge(client, &serde_json::to_value(crd).unwrap_or_default()).await
+    };
+    remove_all(&definitions, "the CRD", &names.crds, patience, nudge).await
 }
 
 async fn remove_all<K>(
@@ -72,6 +76,7 @@ async fn remove_all<K>(
     called: &str,
     names: &BTreeSet<String>,
     patience: Duration,
+    meanwhile: impl AsyncFn(&K) -> Result<(), ClusterError>,
 ) -> Result<(), ClusterError>
 where
     K: Resource + Clone + std::fmt::Debug + DeserializeOwned + Serialize,
@@ -98,6 +103,7 @@ where
                 let what = format!("{called} `{name}` cannot be deleted");
                 delete::delete(objects, &name, &delete::only(object.uid()), what).await?;
             }
+            meanwhile(object).await?;
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }
