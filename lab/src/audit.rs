@@ -15,8 +15,6 @@ use crate::error::LabError;
 pub struct Record {
     pub verb: String,
     pub user: User,
-    /// Whom the user acted as.
-    pub impersonated_user: Option<User>,
     #[serde(default)]
     pub user_agent: String,
     pub object_ref: Option<ObjectRef>,

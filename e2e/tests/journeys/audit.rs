@@ -22,16 +22,6 @@ impl Mark {
         Mark { log, place }
     }
 
-    /// What somebody has asked for since, by name or acting as them.
-    pub(crate) fn records_of(&self, user: &str) -> Vec<Record> {
-        let records = audit::read_from(&self.log, self.place).expect("the audit log");
-        let theirs = |record: &Record| {
-            let acted = record.impersonated_user.as_ref().unwrap_or(&record.user);
-            acted.username == user
-        };
-        records.into_iter().filter(theirs).collect()
-    }
-
     /// What was written to the site's apps since, in the order of their versions.
     pub(crate) fn writes(&self, site: &Site) -> Writes {
         let records = audit::read_from(&self.log, self.place).expect("the audit log");

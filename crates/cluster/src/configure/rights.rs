@@ -89,7 +89,6 @@ fn rules(platform: &Platform) -> Value {
         only("", "configmaps", &graph, &["get", "patch", "update"]),
         // Whether Argo CD judges health as was planned.
         only("", "configmaps", &[SETTINGS], &["get"]),
-        anywhere("", "events", &["create", "patch"]),
         anywhere("events.k8s.io", "events", &["create", "patch"]),
         only("", "secrets", &[&Purpose::Deploy.secret(platform)], &["get"]),
         // The way to Argo CD's API. Over a WebSocket, the API server asks for `get`, and newer
