@@ -145,12 +145,12 @@ impl Https {
         let request = request.body(Empty::new()).map_err(|error| chain(&error))?;
         let answer = self.client.request(request).await.map_err(|error| chain(&error))?;
         let (head, body) = answer.into_parts();
-        let body = match most_bytes {
-            0 => Bytes::new(),
-            most => {
-                let body = Limited::new(body, most).collect().await;
-                body.map_err(|error| chain(&*error))?.to_bytes()
-            }
+        // Of an answer that leads elsewhere, only where to counts.
+        let body = if most_bytes == 0 || head.status.is_redirection() {
+            Bytes::new()
+        } else {
+            let body = Limited::new(body, most_bytes).collect().await;
+            body.map_err(|error| chain(&*error))?.to_bytes()
         };
         Ok(Answer { status: head.status, headers: head.headers, body })
     }
