@@ -22,7 +22,10 @@ use crate::written::{self, Written};
 use crate::{input, output, runtime};
 
 pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
-    let platform = input::platform(Some(&args.setup.file))?;
+    let mut platform = input::platform(Some(&args.setup.file))?;
+    if let (Some(bootstrap), Some(installer)) = (&mut platform.bootstrap, args.installer) {
+        bootstrap.installer = installer.into();
+    }
     let bootstrap = platform.bootstrap.as_ref().ok_or_else(nothing_to_install)?;
     let mounted = args.setup.credentials.read()?;
     let prepared = bootstrap::prepare(folder(&args.setup.file), &platform, bootstrap, &mounted);
@@ -42,7 +45,6 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
         bootstrap,
         rendered: &rendered,
         mounted: &mounted,
-        installer: args.installer.map_or(bootstrap.installer, Into::into),
         taking: if args.adopt { Taking::Fields } else { Taking::NoFields },
     };
     let (access, credentials) = (&phase1.access, &args.setup.credentials);
@@ -105,7 +107,6 @@ pub(crate) struct Phase1<'a> {
     pub(crate) bootstrap: &'a Bootstrap,
     pub(crate) rendered: &'a [Rendered],
     pub(crate) mounted: &'a Mounted,
-    pub(crate) installer: Installer,
     pub(crate) taking: Taking,
 }
 
@@ -124,7 +125,7 @@ impl Phase1<'_> {
         let installation = self.installation(&client);
         installation.check().await?;
         let tell = |text: String| output::note(&text);
-        if self.installer == Installer::Ansible {
+        if self.bootstrap.installer == Installer::Ansible {
             installation.run_pull_secrets().await?;
             let stages = bootstrap::stages(self.rendered);
             ansible::run(&self.access, &stages, self.taking, self.bootstrap.timeout).await?;

@@ -56,8 +56,7 @@ fn bootstrap_if_needed(args: &DeployArgs) -> Result<Option<Exit>, Failure> {
     runtime::block_on(async {
         let rendered = prepare(bootstrap::folder(&file), &platform, bootstrap, &mounted).await?;
         let (platform, rendered, mounted) = (&platform, &rendered, &mounted);
-        let installer = bootstrap.installer;
-        Phase1 { access, platform, bootstrap, rendered, mounted, installer, taking }.install().await
+        Phase1 { access, platform, bootstrap, rendered, mounted, taking }.install().await
     })?;
     output::note("bootstrap is complete: its authority passes to orchestration");
     Ok(None)
