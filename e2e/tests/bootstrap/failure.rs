@@ -145,6 +145,23 @@ pub(crate) async fn never_with_high_availability(ground: Arc<Ground>) {
     assert_eq!(difference(&before, &look(&ground).await), Vec::<String>::new());
 }
 
+/// Of all roles that are installed, only those of Argo CD that deploy anything may do anything.
+pub(crate) async fn of_too_many_rights(ground: Arc<Ground>) {
+    let start = Start::reference(&ground, "boot");
+    let said = start.run(&ground, &["bootstrap", "--render", "-o", "json"], 0).await;
+    let document: Value = serde_json::from_str(&said.stdout).expect("a document");
+    let stages = document["stages"].as_array().expect("stages").iter();
+    let objects = stages.flat_map(|stage| stage["objects"].as_array().expect("objects"));
+    let roles = objects.filter(|o| ["Role", "ClusterRole"].map(Value::from).contains(&o["kind"]));
+    let all = |rule: &Value| {
+        let mut lists = ["apiGroups", "resources", "verbs"].into_iter();
+        lists.any(|list| rule[list].as_array().is_some_and(|list| list.contains(&json!("*"))))
+    };
+    let wide = roles.filter(|role| role["rules"].as_array().is_some_and(|r| r.iter().any(all)));
+    let names: Vec<&str> = wide.filter_map(|role| role["metadata"]["name"].as_str()).collect();
+    assert_eq!(names, ["argocd-application-controller", "argocd-server"]);
+}
+
 /// An image that is not there, and a quota that is too small.
 pub(crate) async fn of_pods(ground: Arc<Ground>) {
     let start = Start::reference(&ground, "boot");

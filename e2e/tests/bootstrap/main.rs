@@ -29,6 +29,7 @@ fn main() -> ExitCode {
             failure::never_with_high_availability,
         )
         .disruptive(),
+        Case::new("bootstrap_gives_no_more_rights_than_needed", failure::of_too_many_rights),
         Case::new("bootstrap_says_why_pods_do_not_start", failure::of_pods).disruptive().soak(),
         Case::new("bootstrap_says_what_the_cluster_refuses", failure::of_the_cluster)
             .disruptive()
