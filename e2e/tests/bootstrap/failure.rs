@@ -147,7 +147,7 @@ pub(crate) async fn never_with_high_availability(ground: Arc<Ground>) {
 
 /// Of all roles that are installed, only those of Argo CD that deploy anything may do anything.
 pub(crate) async fn of_too_many_rights(ground: Arc<Ground>) {
-    let start = Start::reference(&ground, "boot");
+    let start = Start::reference(&ground, "wild");
     let said = start.run(&ground, &["bootstrap", "--render", "-o", "json"], 0).await;
     let document: Value = serde_json::from_str(&said.stdout).expect("a document");
     let stages = document["stages"].as_array().expect("stages").iter();
