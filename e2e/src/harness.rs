@@ -58,8 +58,9 @@ impl<P: Place> Case<P> {
 /// `TIPHYS_LAB_REQUIRED=1` says that there must be one.
 pub fn main<P: Place>(cases: Vec<Case<P>>) -> ExitCode {
     let mut arguments = Arguments::from_args();
-    // Each waits for the cluster most of the time; more than these would wait for each other.
-    arguments.test_threads.get_or_insert(4);
+    // Each waits for the cluster most of the time; more than these would wait for Argo CD, which
+    // answers late when it has much to do.
+    arguments.test_threads.get_or_insert(2);
     let runtime = Runtime::new().expect("threads can be started");
     let listing = arguments.list;
     let world = if listing { Err("listing".to_owned()) } else { runtime.block_on(P::open()) };
