@@ -14,7 +14,6 @@ mod remove;
 mod render;
 mod trouble;
 
-use base64::Engine;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
 use secrecy::ExposeSecret;
@@ -23,6 +22,7 @@ use tiphys_model::Platform;
 use tiphys_model::bootstrap::{Bootstrap, Primitive, PrimitiveName};
 use tokio::time::Instant;
 
+use crate::encoded::encoded;
 use crate::error::{ClusterError, Kind};
 use crate::mounted::Mounted;
 use crate::names::Purpose;
@@ -149,8 +149,7 @@ impl Installation<'_> {
     /// With what images are pulled, in each namespace.
     fn pull_secrets(&self) -> Vec<Value> {
         let Some(registry) = &self.mounted.registry else { return Vec::new() };
-        let config =
-            base64::engine::general_purpose::STANDARD.encode(registry.expose_secret().trim());
+        let config = encoded(registry.expose_secret().trim());
         let secret = |one: &Rendered| {
             let mut secret = json!({
                 "apiVersion": "v1",

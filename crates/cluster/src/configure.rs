@@ -16,11 +16,11 @@ mod tokens;
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use base64::Engine;
 use kube::Client;
 use serde_json::{Map, Value, json};
 use tiphys_model::Platform;
 
+use crate::encoded::encoded;
 use crate::error::{ClusterError, Kind};
 use crate::mounted::Git;
 use crate::names::{FIELD_MANAGER, Purpose};
@@ -173,8 +173,7 @@ async fn token_intents(client: &Client, platform: &Platform) -> Result<Vec<Inten
         let key = tokens::registry_key(purpose);
         let token = mint.token(purpose, held, keys.get(&key))?;
         if let Some(registry) = token.registry {
-            let encoded = base64::engine::general_purpose::STANDARD.encode(registry);
-            registered.insert(key, encoded.into());
+            registered.insert(key, encoded(registry).into());
         }
         secrets.push(tokens::secret(platform, purpose, &token.token, certificate.as_deref()));
     }

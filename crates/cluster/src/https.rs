@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use base64::Engine;
 use http::{HeaderMap, Method, Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Bytes;
@@ -16,6 +15,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::agent;
+use crate::encoded::encoded;
 use crate::error::chain;
 
 const MOST_REDIRECTS: usize = 5;
@@ -47,7 +47,7 @@ impl Authorization {
         let text = match self {
             Authorization::Basic { username, password } => {
                 let both = format!("{username}:{}", password.expose_secret());
-                format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(both))
+                format!("Basic {}", encoded(both))
             }
             Authorization::Bearer(token) => format!("Bearer {}", token.expose_secret()),
         };
@@ -55,6 +55,14 @@ impl Authorization {
         value.set_sensitive(true);
         Some(value)
     }
+}
+
+/// What a request says beside its address, and how much of an answer is read.
+#[derive(Clone, Copy)]
+struct Ask<'a> {
+    accept: Option<&'a str>,
+    authorization: Option<&'a Authorization>,
+    most_bytes: usize,
 }
 
 /// Why there is no answer, in words.
@@ -99,23 +107,18 @@ impl Https {
         authorization: Option<&Authorization>,
         most_bytes: usize,
     ) -> Result<Answer, Unanswered> {
-        let all = self.follow(url, accept, authorization, most_bytes);
+        let all = self.follow(url, Ask { accept, authorization, most_bytes });
         let late = |_| format!("no answer within {} s", PATIENCE.as_secs());
         tokio::time::timeout(PATIENCE, all).await.map_err(late)?
     }
 
-    async fn follow(
-        &self,
-        url: &str,
-        accept: Option<&str>,
-        authorization: Option<&Authorization>,
-        most_bytes: usize,
-    ) -> Result<Answer, Unanswered> {
+    async fn follow(&self, url: &str, ask: Ask<'_>) -> Result<Answer, Unanswered> {
         let mut uri: Uri = url.parse().map_err(|error| format!("{url}: {error}"))?;
         let first = uri.authority().cloned();
         for _ in 0..=MOST_REDIRECTS {
-            let known = (uri.authority() == first.as_ref()).then_some(authorization).flatten();
-            let answer = self.exchange(&uri, accept, known, most_bytes).await?;
+            let known = uri.authority() == first.as_ref();
+            let authorization = ask.authorization.filter(|_| known);
+            let answer = self.exchange(&uri, Ask { authorization, ..ask }).await?;
             let to = answer.headers.get(header::LOCATION).and_then(|place| place.to_str().ok());
             match to {
                 Some(to) if answer.status.is_redirection() => uri = joined(&uri, to)?,
@@ -125,31 +128,25 @@ impl Https {
         Err(format!("{url} redirects more than {MOST_REDIRECTS} times"))
     }
 
-    async fn exchange(
-        &self,
-        uri: &Uri,
-        accept: Option<&str>,
-        authorization: Option<&Authorization>,
-        most_bytes: usize,
-    ) -> Result<Answer, Unanswered> {
+    async fn exchange(&self, uri: &Uri, ask: Ask<'_>) -> Result<Answer, Unanswered> {
         let mut request = Request::builder()
             .method(Method::GET)
             .uri(uri)
             .header(header::USER_AGENT, agent::PROGRAM);
-        if let Some(accept) = accept {
+        if let Some(accept) = ask.accept {
             request = request.header(header::ACCEPT, accept);
         }
-        if let Some(value) = authorization.and_then(Authorization::header) {
+        if let Some(value) = ask.authorization.and_then(Authorization::header) {
             request = request.header(header::AUTHORIZATION, value);
         }
         let request = request.body(Empty::new()).map_err(|error| chain(&error))?;
         let answer = self.client.request(request).await.map_err(|error| chain(&error))?;
         let (head, body) = answer.into_parts();
         // Of an answer that leads elsewhere, only where to counts.
-        let body = if most_bytes == 0 || head.status.is_redirection() {
+        let body = if ask.most_bytes == 0 || head.status.is_redirection() {
             Bytes::new()
         } else {
-            let body = Limited::new(body, most_bytes).collect().await;
+            let body = Limited::new(body, ask.most_bytes).collect().await;
             body.map_err(|error| chain(&*error))?.to_bytes()
         };
         Ok(Answer { status: head.status, headers: head.headers, body })

@@ -59,30 +59,33 @@ impl Kinds {
 
     /// Where to ask for an object; nowhere, if there is no such kind.
     pub(crate) fn api(&self, object: &ObjectName) -> Option<Api<DynamicObject>> {
-        let known = self.known.get(&(object.group.clone(), object.kind.clone()))?;
-        let client = self.client.clone();
-        Some(if known.namespaced {
-            Api::namespaced_with(client, &object.namespace, &known.resource)
-        } else {
-            Api::all_with(client, &known.resource)
-        })
+        let known = self.known_of(object)?;
+        Some(self.at(object, known, &known.resource))
     }
 
     /// Where to write an object that is in this version of its kind.
     pub(crate) fn api_in(&self, object: &ObjectName, version: &str) -> Option<Api<DynamicObject>> {
-        let known = self.known.get(&(object.group.clone(), object.kind.clone()))?;
+        let known = self.known_of(object)?;
         let mut resource = known.resource.clone();
         resource.api_version = match &*object.group {
             "" => version.to_owned(),
             group => format!("{group}/{version}"),
         };
         version.clone_into(&mut resource.version);
+        Some(self.at(object, known, &resource))
+    }
+
+    fn known_of(&self, object: &ObjectName) -> Option<&Known> {
+        self.known.get(&(object.group.clone(), object.kind.clone()))
+    }
+
+    fn at(&self, object: &ObjectName, known: &Known, of: &ApiResource) -> Api<DynamicObject> {
         let client = self.client.clone();
-        Some(if known.namespaced {
-            Api::namespaced_with(client, &object.namespace, &resource)
+        if known.namespaced {
+            Api::namespaced_with(client, &object.namespace, of)
         } else {
-            Api::all_with(client, &resource)
-        })
+            Api::all_with(client, of)
+        }
     }
 
     /// The object as it is now; `None` if it is not there, or there is no such kind.

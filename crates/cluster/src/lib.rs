@@ -18,6 +18,7 @@ pub mod criteria;
 mod definitions;
 mod delete;
 mod deploy;
+mod encoded;
 mod engine;
 mod error;
 pub mod evidence;

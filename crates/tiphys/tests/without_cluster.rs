@@ -62,7 +62,7 @@ spec:
 ";
 const CHECKSUM: &str = "6356b73f40c937cd6005466a21d35c90abfabb58190f9d44444d58c4513bb173";
 
-const CASES: [(&str, &str, i32); 47] = [
+const CASES: [(&str, &str, i32); 48] = [
     ("bootstrap-absent-manifests", "bootstrap -f absent.yaml --kubeconfig kubeconfig", 3),
     ("bootstrap-no-pins", "bootstrap --kubeconfig kubeconfig", 3),
     ("bootstrap-other-checksum", "bootstrap -f bootstrap.yaml --kubeconfig kubeconfig", 3),
@@ -84,6 +84,11 @@ const CASES: [(&str, &str, i32); 47] = [
     ("deploy-unreachable", "deploy --kubeconfig kubeconfig", 6),
     ("deploy-another-plan", "deploy --kubeconfig kubeconfig --plan 0123456789ab", 3),
     ("deploy-unknown-scope", "deploy --kubeconfig kubeconfig --scope app:b", 5),
+    (
+        "deploy-unknown-scope-of-pins",
+        "deploy -f pinned.yaml --kubeconfig kubeconfig --scope app:b",
+        5,
+    ),
     ("deploy-bad-timeout", "deploy --kubeconfig kubeconfig --timeout soon", 2),
     ("deploy-dry-run-unreachable", "deploy --dry-run --kubeconfig kubeconfig", 6),
     ("validate-no-platform", "validate -f nowhere.yaml --kubeconfig kubeconfig", 3),

@@ -11,6 +11,7 @@ use serde_json::json;
 use tiphys_model::Platform;
 
 use crate::configure::objects::metadata;
+use crate::encoded::encoded;
 use crate::error::{ClusterError, Kind};
 use crate::names::{self, FIELD_MANAGER};
 
@@ -72,7 +73,6 @@ async fn rotate(client: &Client, platform: &Platform) -> Result<(), ClusterError
     let hash = bcrypt::hash(password.expose_secret(), COST).map_err(|error| {
         ClusterError::new(Kind::Failed, "no password can be made", error.to_string())
     })?;
-    let encoded = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
     let secrets = secrets(client, platform);
     let name = names::admin(platform);
     let kept = json!({
@@ -86,7 +86,7 @@ async fn rotate(client: &Client, platform: &Platform) -> Result<(), ClusterError
     secrets.patch(&name, &params, &Patch::Apply(&kept)).await.map_err(ClusterError::kube(what))?;
     let changed = json!({ "data": {
         "admin.password": encoded(&hash),
-        "admin.passwordMtime": encoded(&Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()),
+        "admin.passwordMtime": encoded(Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()),
     } });
     let params =
         PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };

@@ -1,6 +1,5 @@
 //! The platform's objects in Argo CD, as plain data: projects, root app, accounts, policy.
 
-use base64::Engine;
 use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};
 use tiphys_model::Platform;
@@ -8,6 +7,7 @@ use tiphys_model::platform::Source;
 
 use super::rights;
 use crate::definitions::{self, SETTINGS};
+use crate::encoded::encoded;
 use crate::error::{ClusterError, Kind};
 use crate::mounted::{Git, Login};
 use crate::names::{self, FIELD_MANAGER, MANAGED_BY, PLATFORM_LABEL, Purpose};
@@ -56,7 +56,6 @@ pub(super) fn desired(platform: &Platform, git: &Git) -> Result<Vec<Desired>, Cl
 
 /// How Argo CD logs in to the repository; nothing, if nobody says how.
 fn repository(platform: &Platform, source: &Source, git: &Git) -> Option<Value> {
-    let encoded = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
     let mut data = json!({ "type": encoded("git"), "url": encoded(&source.repo_url) });
     match git.login.as_ref()? {
         Login::Key(key) => data["sshPrivateKey"] = encoded(key.expose_secret()).into(),

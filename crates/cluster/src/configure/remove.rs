@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use base64::Engine;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client, ResourceExt};
@@ -13,6 +12,7 @@ use super::installation::{self, ARGOCD_SECRET};
 use super::{again, tokens};
 use crate::definitions::{self, SETTINGS};
 use crate::delete;
+use crate::encoded::encoded;
 use crate::error::ClusterError;
 use crate::names::{self, FIELD_MANAGER, MANAGED_BY, PLATFORM_LABEL, Purpose};
 
@@ -72,11 +72,8 @@ async fn revoke(client: &Client, platform: &Platform) -> Result<(), ClusterError
     for purpose in Purpose::ALL {
         let key = tokens::registry_key(purpose);
         if let Some(left) = tokens::without(platform, purpose, keys.get(&key))? {
-            let encode = |list: &Value| {
-                Value::from(base64::engine::general_purpose::STANDARD.encode(list.to_string()))
-            };
             let none = left.as_array().is_some_and(Vec::is_empty);
-            data.insert(key, if none { Value::Null } else { encode(&left) });
+            data.insert(key, if none { Value::Null } else { encoded(left.to_string()).into() });
         }
     }
     if data.is_empty() {

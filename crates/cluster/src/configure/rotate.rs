@@ -1,7 +1,6 @@
 //! New tokens for old ones, at any time: a run that goes on finds the new one when the old one is
 //! refused.
 
-use base64::Engine;
 use kube::Client;
 use secrecy::SecretString;
 use serde_json::{Map, Value, json};
@@ -12,6 +11,7 @@ use super::intent::{How, Intent};
 use super::objects::Desired;
 use super::tokens::{self, Mint};
 use super::{again, now};
+use crate::encoded::encoded;
 use crate::error::ClusterError;
 use crate::names::{FIELD_MANAGER, Purpose};
 
@@ -48,7 +48,7 @@ async fn register(
     for purpose in Purpose::ALL {
         let key = tokens::registry_key(purpose);
         let token = mint.another(purpose, keys.get(&key))?;
-        lists.extend(token.registry.map(|list| (key, encoded(&list))));
+        lists.extend(token.registry.map(|list| (key, encoded(list).into())));
         new.push((purpose, token.token));
     }
     write_lists(client, platform, &keys, lists).await?;
@@ -66,13 +66,9 @@ async fn revoke(
     for (purpose, token) in new {
         let key = tokens::registry_key(*purpose);
         let list = mint.only(*purpose, token, keys.get(&key))?;
-        lists.extend(list.map(|list| (key, encoded(&list))));
+        lists.extend(list.map(|list| (key, encoded(list).into())));
     }
     write_lists(client, platform, &keys, lists).await
-}
-
-fn encoded(text: &str) -> Value {
-    base64::engine::general_purpose::STANDARD.encode(text).into()
 }
 
 /// Carries the version that the lists were read at: nobody else's tokens are lost.

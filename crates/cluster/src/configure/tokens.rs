@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tiphys_model::Platform;
 
 use super::jwt::{Claims, SigningKey};
+use crate::encoded::encoded;
 use crate::error::{ClusterError, Kind};
 use crate::names::Purpose;
 
@@ -153,11 +154,9 @@ pub(super) fn secret(
     token: &SecretString,
     certificate: Option<&[u8]>,
 ) -> Value {
-    use base64::Engine;
-    let encode = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
-    let mut data = json!({ "token": encode(token.expose_secret().as_bytes()) });
+    let mut data = json!({ "token": encoded(token.expose_secret()) });
     if let Some(certificate) = certificate {
-        data["ca.crt"] = encode(certificate).into();
+        data["ca.crt"] = encoded(certificate).into();
     }
     json!({
         "apiVersion": "v1",

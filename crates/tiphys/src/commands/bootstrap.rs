@@ -16,7 +16,8 @@ use tiphys_model::bootstrap::Installer;
 use tiphys_model::{Bootstrap, Exit, Platform};
 
 use crate::args::{BootstrapArgs, DeployArgs, ObjectsFormat, PlatformArgs, RunFormat};
-use crate::commands::{deploy, preflight};
+use crate::commands::deploy::{self, Planned};
+use crate::commands::preflight;
 use crate::failure::Failure;
 use crate::written::{self, Written};
 use crate::{input, output, runtime};
@@ -67,7 +68,7 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
         output::note(&format!("`tiphys deploy -f {file}` starts the run"));
         return Ok(Exit::Done);
     }
-    deploy::deploy(&DeployArgs {
+    let args = DeployArgs {
         platform: PlatformArgs {
             file: Some(args.setup.file.clone()),
             scope: "platform".to_owned(),
@@ -82,7 +83,9 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
         plan: None,
         events: None,
         output: RunFormat::Text,
-    })
+    };
+    let planned = Planned::new(&args, platform)?;
+    deploy::deploy(&args, planned)
 }
 
 /// Where the files are seen from that a platform file names.

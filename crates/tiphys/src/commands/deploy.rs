@@ -3,13 +3,14 @@
 mod dry_run;
 mod prune;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 
 use tiphys_cluster::bootstrap::{Taking, is_bootstrapped, prepare};
 use tiphys_cluster::{Access, Check, Deploy};
-use tiphys_model::{Exit, Plan};
+use tiphys_model::{Exit, Plan, Platform};
 use tiphys_plan::Reach;
 use tiphys_run::{Action, Verdict};
 
@@ -29,47 +30,60 @@ impl ClusterArgs {
 
 /// Deploys, and installs before what the platform stands on, if that is not there.
 pub(crate) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
+    let platform = input::own_platform(args.platform.file.as_deref())?;
+    // A scope or a digest that is wrong must not be found after an installation.
+    let planned = Planned::new(args, platform)?;
     if !args.dry_run
-        && let Some(exit) = bootstrap_if_needed(args)?
+        && let Some(exit) = bootstrap_if_needed(args, &planned.platform)?
     {
         return Ok(exit);
     }
-    deploy(args)
+    deploy(args, planned)
+}
+
+/// What is to be deployed.
+pub(crate) struct Planned {
+    platform: Arc<Platform>,
+    plan: Arc<Plan>,
+}
+
+impl Planned {
+    pub(crate) fn new(args: &DeployArgs, platform: Platform) -> Result<Self, Failure> {
+        let reach = if args.with_dependencies { Reach::WithDependencies } else { Reach::Exactly };
+        let mut plan = plan_reaching(&platform, &args.platform.scope, reach)?;
+        check_digest(&plan, args.plan.as_deref())?;
+        // After the digest: how long somebody waits today does not make another plan.
+        plan.policies.timeout = args.timeout.unwrap_or(plan.policies.timeout);
+        Ok(Planned { platform: Arc::new(platform), plan: Arc::new(plan) })
+    }
 }
 
 /// How that ends, if something is in its way. What is there is not looked at any closer: who
 /// deploys may lack the rights for more.
-fn bootstrap_if_needed(args: &DeployArgs) -> Result<Option<Exit>, Failure> {
-    let file = args.platform.file.clone().unwrap_or_else(|| input::DEFAULT.into());
-    let platform = input::own_platform(Some(&file))?;
+fn bootstrap_if_needed(args: &DeployArgs, platform: &Platform) -> Result<Option<Exit>, Failure> {
     let Some(bootstrap) = &platform.bootstrap else { return Ok(None) };
     let access = args.cluster.access();
-    if runtime::block_on(async { is_bootstrapped(&access.client().await?, &platform).await })? {
+    if runtime::block_on(async { is_bootstrapped(&access.client().await?, platform).await })? {
         return Ok(None);
     }
     output::note("what the platform stands on is not all there: bootstrap comes first");
     let taking = Taking::NoFields;
-    if let Some(exit) = preflight::first(&platform, &access, &args.credentials, taking)? {
+    if let Some(exit) = preflight::first(platform, &access, &args.credentials, taking)? {
         return Ok(Some(exit));
     }
     let mounted = args.credentials.read()?;
+    let file = args.platform.file.as_deref().unwrap_or(Path::new(input::DEFAULT));
     runtime::block_on(async {
-        let rendered = prepare(bootstrap::folder(&file), &platform, bootstrap, &mounted).await?;
-        let (platform, rendered, mounted) = (&platform, &rendered, &mounted);
+        let rendered = prepare(bootstrap::folder(file), platform, bootstrap, &mounted).await?;
+        let (rendered, mounted) = (&rendered, &mounted);
         Phase1 { access, platform, bootstrap, rendered, mounted, taking }.install().await
     })?;
     output::note("bootstrap is complete: its authority passes to orchestration");
     Ok(None)
 }
 
-pub(crate) fn deploy(args: &DeployArgs) -> Result<Exit, Failure> {
-    let platform = Arc::new(input::own_platform(args.platform.file.as_deref())?);
-    let reach = if args.with_dependencies { Reach::WithDependencies } else { Reach::Exactly };
-    let mut plan = plan_reaching(&platform, &args.platform.scope, reach)?;
-    check_digest(&plan, args.plan.as_deref())?;
-    // After the digest: how long somebody waits today does not make another plan.
-    plan.policies.timeout = args.timeout.unwrap_or(plan.policies.timeout);
-    let plan = Arc::new(plan);
+pub(crate) fn deploy(args: &DeployArgs, planned: Planned) -> Result<Exit, Failure> {
+    let Planned { platform, plan } = planned;
     if args.dry_run {
         return dry_run::run(args, &platform, &plan);
     }
