@@ -1,6 +1,7 @@
 //! `tiphys configure` on an Argo CD that is there.
 
 mod ground;
+mod order;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use tiphys_e2e::{Site, World, operation};
 use tiphys_run::Revisions;
 
 use ground::{Ground, projects, results};
+pub(crate) use order::of_settings_and_the_first_look;
 
 fn refusal<T>(answer: &Result<T, CallError>) -> Option<Refusal> {
     match answer {

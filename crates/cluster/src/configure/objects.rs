@@ -22,7 +22,10 @@ pub(super) struct Desired {
     pub(super) object: Value,
 }
 
-/// Everything but the tokens. What others refer to comes first.
+/// Everything but the tokens. What others refer to comes first, and the Application last: it makes
+/// Argo CD look at the cluster, and if settings change during that look, two of its threads go on
+/// to process one stream of events out of order, until what it shows of a resource may be older
+/// than the resource for as long as it runs.
 pub(super) fn desired(platform: &Platform, git: &Git) -> Result<Vec<Desired>, ClusterError> {
     let source = source(platform)?;
     let argocd = &platform.argocd;
@@ -39,18 +42,18 @@ pub(super) fn desired(platform: &Platform, git: &Git) -> Result<Vec<Desired>, Cl
     // with one name for all of them each platform would take away the keys of the one before.
     let shared = |object: Value| Desired { manager: names::own(platform), object };
     let mut desired = vec![
-        own(project(platform, &argocd.project, &apps_project())),
-        own(project(platform, &argocd.root_project, &root_project(platform, source))),
-        own(root_application(platform, source)),
-        shared(config_map(platform, SETTINGS, &accounts())),
         Desired {
             manager: definitions::MANAGER.to_owned(),
             object: config_map(platform, SETTINGS, &definitions::keys()),
         },
+        shared(config_map(platform, SETTINGS, &accounts())),
         shared(config_map(platform, "argocd-rbac-cm", &rights::policy(platform))),
+        own(project(platform, &argocd.project, &apps_project())),
+        own(project(platform, &argocd.root_project, &root_project(platform, source))),
     ];
     desired.extend(rights::in_kubernetes(platform).into_iter().map(own));
     desired.extend(repository(platform, source, git).map(own));
+    desired.push(own(root_application(platform, source)));
     Ok(desired)
 }
 
@@ -238,6 +241,14 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn settings_are_written_before_argo_cd_has_anything_to_look_at() {
+        let desired = desired(&platform("prod"), &Git::default()).unwrap();
+        let at = |kind: &str| desired.iter().position(|desired| desired.object["kind"] == kind);
+        assert_eq!(at("ConfigMap"), Some(0));
+        assert_eq!(at("Application"), Some(desired.len() - 1));
+    }
+
+    #[test]
     fn the_hold_belongs_to_runs() {
         for desired in desired(&platform("prod"), &Git::default()).unwrap() {
             assert_eq!(desired.object.pointer("/spec/syncWindows"), None);
@@ -268,11 +279,8 @@ pub(crate) mod tests {
     #[test]
     fn accounts_have_tokens_and_no_password() {
         let desired = desired(&platform("prod"), &Git::default()).unwrap();
-        let settings = &find(&desired, "ConfigMap", "argocd-cm").object["data"];
-        assert_eq!(
-            settings,
-            &json!({ "accounts.tiphys": "apiKey", "accounts.tiphys-teardown": "apiKey" })
-        );
+        let settings = json!({ "accounts.tiphys": "apiKey", "accounts.tiphys-teardown": "apiKey" });
+        assert!(desired.iter().any(|desired| desired.object["data"] == settings), "{desired:#?}");
     }
 
     #[test]
