@@ -12,6 +12,7 @@ use tiphys_e2e::inventory::{Inventory, difference};
 use tiphys_e2e::{Ground, figure};
 
 use crate::start::{Said, Start, look};
+use crate::work;
 
 pub(crate) async fn there_and_back(ground: Arc<Ground>) {
     let start = Start::reference(&ground, "boot");
@@ -43,6 +44,7 @@ pub(crate) async fn there_and_back(ground: Arc<Ground>) {
     assert_eq!(done(&said, "already-current"), 43, "{}", said.stdout);
 
     compare_with_another_cluster(look(&ground).await);
+    work::is_done(&ground).await;
     let began = Instant::now();
     start.run(&ground, &["teardown"], 0).await;
     figure(&format!("platform to empty cluster: {} s", began.elapsed().as_secs()));

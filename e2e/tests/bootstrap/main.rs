@@ -8,6 +8,7 @@ mod failure;
 mod journey;
 mod kills;
 mod start;
+mod work;
 
 use std::process::ExitCode;
 

@@ -29,9 +29,7 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
     }
     let bootstrap = platform.bootstrap.as_ref().ok_or_else(nothing_to_install)?;
     let mounted = args.setup.credentials.read()?;
-    let prepared = bootstrap::prepare(folder(&args.setup.file), &platform, bootstrap, &mounted);
-    let rendered = runtime::block_on(prepared)?;
-    rendered.iter().flat_map(|one| &one.warnings).for_each(|warning| output::warning(warning));
+    let rendered = rendered(&args.setup.file, &platform, bootstrap, &mounted)?;
     if args.render {
         let stages = bootstrap::stages(&rendered);
         match args.output {
@@ -89,8 +87,21 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
 }
 
 /// Where the files are seen from that a platform file names.
-pub(crate) fn folder(file: &Path) -> &Path {
+fn folder(file: &Path) -> &Path {
     if file.is_dir() { file } else { file.parent().unwrap_or(Path::new(".")) }
+}
+
+/// The primitives as they are to be, after whatever there is to say about them.
+pub(crate) fn rendered(
+    file: &Path,
+    platform: &Platform,
+    bootstrap: &Bootstrap,
+    mounted: &Mounted,
+) -> Result<Vec<Rendered>, Failure> {
+    let prepared = bootstrap::prepare(folder(file), platform, bootstrap, mounted);
+    let rendered = runtime::block_on(prepared)?;
+    rendered.iter().flat_map(|one| &one.warnings).for_each(|warning| output::warning(warning));
+    Ok(rendered)
 }
 
 fn nothing_to_install() -> Failure {

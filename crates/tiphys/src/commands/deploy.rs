@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 
-use tiphys_cluster::bootstrap::{Taking, is_bootstrapped, prepare};
+use tiphys_cluster::bootstrap::{Taking, is_bootstrapped};
 use tiphys_cluster::{Access, Check, Deploy};
 use tiphys_model::{Exit, Plan, Platform};
 use tiphys_plan::Reach;
@@ -73,11 +73,10 @@ fn bootstrap_if_needed(args: &DeployArgs, platform: &Platform) -> Result<Option<
     }
     let mounted = args.credentials.read()?;
     let file = args.platform.file.as_deref().unwrap_or(Path::new(input::DEFAULT));
-    runtime::block_on(async {
-        let rendered = prepare(bootstrap::folder(file), platform, bootstrap, &mounted).await?;
-        let (rendered, mounted) = (&rendered, &mounted);
-        Phase1 { access, platform, bootstrap, rendered, mounted, taking }.install().await
-    })?;
+    let rendered = bootstrap::rendered(file, platform, bootstrap, &mounted)?;
+    let (rendered, mounted) = (&rendered, &mounted);
+    let phase1 = Phase1 { access, platform, bootstrap, rendered, mounted, taking };
+    runtime::block_on(phase1.install())?;
     output::note("bootstrap is complete: its authority passes to orchestration");
     Ok(None)
 }

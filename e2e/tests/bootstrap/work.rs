@@ -1,0 +1,143 @@
+//! What was installed does its work: somebody calls a webhook, and a workflow succeeds.
+
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
+use serde_json::{Value, json};
+use tiphys_e2e::{Ground, figure};
+use tiphys_lab::NATS_IMAGE;
+
+const PATIENCE: Duration = Duration::from_secs(90);
+
+fn objects(ground: &Ground, object: &Value) -> Api<DynamicObject> {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let version = text("/apiVersion");
+    let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
+    let kind = GroupVersionKind::gvk(group, version, text("/kind"));
+    let resource = ApiResource::from_gvk(&kind);
+    Api::namespaced_with(ground.client.clone(), text("/metadata/namespace"), &resource)
+}
+
+async fn apply(ground: &Ground, object: &Value) {
+    let name = object["metadata"]["name"].as_str().expect("a name");
+    let applied = objects(ground, object)
+        .patch(name, &PatchParams::apply("somebody").force(), &Patch::Apply(object))
+        .await;
+    applied.unwrap_or_else(|error| unreachable!("{name} was not applied: {error}"));
+}
+
+/// Somebody who may do one thing with one kind in the namespace of workflows.
+async fn account(ground: &Ground, name: &str, namespace: &str, kinds: &[&str]) {
+    let metadata = json!({ "name": name, "namespace": "argo" });
+    let rbac = "rbac.authorization.k8s.io";
+    for object in [
+        json!({ "apiVersion": "v1", "kind": "ServiceAccount",
+            "metadata": { "name": name, "namespace": namespace } }),
+        json!({ "apiVersion": format!("{rbac}/v1"), "kind": "Role", "metadata": metadata,
+            "rules": [{
+                "apiGroups": ["argoproj.io"], "resources": kinds, "verbs": ["create", "patch"],
+            }] }),
+        json!({ "apiVersion": format!("{rbac}/v1"), "kind": "RoleBinding", "metadata": metadata,
+            "roleRef": { "apiGroup": rbac, "kind": "Role", "name": name },
+            "subjects": [{ "kind": "ServiceAccount", "name": name, "namespace": namespace }] }),
+    ] {
+        apply(ground, &object).await;
+    }
+}
+
+/// The image of the executor, which every pod of a workflow has anyway: the lab has no other
+/// program that ends.
+async fn executor(ground: &Ground) -> String {
+    let deployments: Api<Deployment> = Api::namespaced(ground.client.clone(), "argo");
+    let controller = deployments.get("workflow-controller").await.expect("the controller");
+    let spec = controller.spec.and_then(|spec| spec.template.spec).expect("a pod");
+    let image = spec.containers.into_iter().find_map(|container| container.image);
+    image.expect("an image").replace("/workflow-controller:", "/argoexec:")
+}
+
+/// A bus, a webhook, and what follows from calling it.
+async fn arrange(ground: &Ground) {
+    let executor = executor(ground).await;
+    let named = |name: &str| json!({ "name": name, "namespace": "argo-events" });
+    account(ground, "sensor", "argo-events", &["workflows"]).await;
+    account(ground, "worker", "argo", &["workflowtaskresults"]).await;
+    let workflow = json!({
+        "apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow",
+        "metadata": { "name": "called", "namespace": "argo" },
+        "spec": {
+            "serviceAccountName": "worker", "entrypoint": "main",
+            "templates": [{ "name": "main", "container": {
+                "image": executor, "imagePullPolicy": "Never",
+                "command": ["/bin/argoexec", "version"],
+            } }],
+        },
+    });
+    let mut labelled = named("nats");
+    labelled["labels"] = json!({ "app": "nats" });
+    for object in [
+        json!({ "apiVersion": "v1", "kind": "Pod", "metadata": labelled, "spec": { "containers": [{
+            "name": "nats", "image": NATS_IMAGE, "imagePullPolicy": "Never", "args": ["-js"],
+        }] } }),
+        json!({ "apiVersion": "v1", "kind": "Service", "metadata": named("nats"), "spec": {
+            "selector": { "app": "nats" }, "ports": [{ "port": 4222 }],
+        } }),
+        json!({ "apiVersion": "argoproj.io/v1alpha1", "kind": "EventBus",
+            "metadata": named("default"),
+            "spec": { "jetstreamExotic": { "url": "nats://nats:4222" } } }),
+        json!({ "apiVersion": "argoproj.io/v1alpha1", "kind": "EventSource",
+            "metadata": named("hook"), "spec": {
+                "service": { "ports": [{ "port": 12000, "targetPort": 12000 }] },
+                "webhook": { "call": { "port": "12000", "endpoint": "/call", "method": "POST" } },
+            } }),
+        json!({ "apiVersion": "argoproj.io/v1alpha1", "kind": "Sensor",
+            "metadata": named("hook"), "spec": {
+                "template": { "serviceAccountName": "sensor" },
+                "dependencies": [{
+                    "name": "call", "eventSourceName": "hook", "eventName": "call",
+                }],
+                "triggers": [{ "template": {
+                    "name": "workflow",
+                    "k8s": { "operation": "create", "source": { "resource": workflow } },
+                } }],
+            } }),
+    ] {
+        apply(ground, &object).await;
+    }
+}
+
+/// Through the API server, as somebody without an ingress would.
+async fn call(ground: &Ground) -> Result<String, kube::Error> {
+    let path = "/api/v1/namespaces/argo-events/services/hook-eventsource-svc:12000/proxy/call";
+    let request = http::Request::post(path).header("content-type", "application/json");
+    let request = request.body(b"{}".to_vec()).expect("a request");
+    ground.client.request_text(request).await
+}
+
+pub(crate) async fn is_done(ground: &Ground) {
+    arrange(ground).await;
+    let workflow = json!({
+        "apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": { "namespace": "argo" },
+    });
+    let workflows = objects(ground, &workflow);
+    let began = Instant::now();
+    let mut last = String::new();
+    let (mut answered, mut phase) = (false, String::new());
+    while phase != "Succeeded" {
+        assert!(began.elapsed() < PATIENCE, "answered: {answered}, phase: {phase:?}, last: {last}");
+        if phase.is_empty() {
+            // A sensor that is not there yet misses the call.
+            match call(ground).await {
+                Ok(text) => (answered, last) = (true, text),
+                Err(error) => last = error.to_string(),
+            }
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let found = workflows.get_opt("called").await.expect("an answer");
+        phase = found
+            .and_then(|found| Some(found.data.pointer("/status/phase")?.as_str()?.to_owned()))
+            .unwrap_or_default();
+        assert!(!["Failed", "Error"].contains(&&*phase), "the workflow is {phase}");
+    }
+    figure(&format!("webhook to workflow: {} s from nothing", began.elapsed().as_secs()));
+}
