@@ -18,6 +18,12 @@ pub(crate) struct Start {
     pub(crate) platform: PlatformRepository,
 }
 
+/// The lab has images that no registry has, and Argo Events asks one for those of its own pods.
+const EVENTS_PATCH: &str = "apiVersion: apps/v1\nkind: Deployment\n\
+    metadata: { name: controller-manager }\n\
+    spec: { template: { spec: { containers: [{ name: controller-manager, env: [\
+    { name: IMAGE_PULL_POLICY, value: IfNotPresent }] }] } } }\n";
+
 const PRIMITIVES: [(&str, &str); 3] =
     [("argocd", "3.2.6"), ("workflows", "3.7.14"), ("events", "1.9.10")];
 
@@ -41,6 +47,7 @@ impl Start {
             fs::copy(manifests.join(&file), start.path(&file))
                 .expect("manifests: start the lab with `lab up --with primitives`");
         }
+        fs::write(start.path("events-patch.yaml"), EVENTS_PATCH).expect("patches");
         start.write(|text| text);
         start
     }
@@ -62,6 +69,7 @@ impl Start {
                 )
             })
             .collect();
+        let pins = format!("{pins}      patches: events-patch.yaml\n");
         let bootstrap = format!("spec:\n  bootstrap:\n    timeout: 3m\n{pins}");
         let text = text.replacen("spec:\n", &bootstrap, 1);
         fs::write(self.path("platform.yaml"), change(text)).expect("the platform file");

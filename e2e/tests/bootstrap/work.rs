@@ -8,14 +8,19 @@ use serde_json::{Value, json};
 use tiphys_e2e::{Ground, figure};
 use tiphys_lab::NATS_IMAGE;
 
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(120);
+const ANSWER: Duration = Duration::from_secs(5);
 
 fn objects(ground: &Ground, object: &Value) -> Api<DynamicObject> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let version = text("/apiVersion");
     let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
     let kind = GroupVersionKind::gvk(group, version, text("/kind"));
-    let resource = ApiResource::from_gvk(&kind);
+    // Buses and one bus have the same name here.
+    let resource = match &*kind.kind {
+        "EventBus" => ApiResource::from_gvk_with_plural(&kind, "eventbus"),
+        _ => ApiResource::from_gvk(&kind),
+    };
     Api::namespaced_with(ground.client.clone(), text("/metadata/namespace"), &resource)
 }
 
@@ -75,16 +80,28 @@ async fn arrange(ground: &Ground) {
     });
     let mut labelled = named("nats");
     labelled["labels"] = json!({ "app": "nats" });
+    // Argo Events takes any certificate here, but will not do without one.
+    let key = rcgen::generate_simple_self_signed(["nats".to_owned()]).expect("a certificate");
     for object in [
-        json!({ "apiVersion": "v1", "kind": "Pod", "metadata": labelled, "spec": { "containers": [{
-            "name": "nats", "image": NATS_IMAGE, "imagePullPolicy": "Never", "args": ["-js"],
-        }] } }),
+        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": named("nats"), "stringData": {
+            "tls.crt": key.cert.pem(), "tls.key": key.signing_key.serialize_pem(),
+        } }),
+        json!({ "apiVersion": "v1", "kind": "Pod", "metadata": labelled, "spec": {
+            "containers": [{
+                "name": "nats", "image": NATS_IMAGE, "imagePullPolicy": "Never",
+                "args": ["-js", "--tls", "--tlscert=/tls/tls.crt", "--tlskey=/tls/tls.key"],
+                "volumeMounts": [{ "name": "tls", "mountPath": "/tls" }],
+            }],
+            "volumes": [{ "name": "tls", "secret": { "secretName": "nats" } }],
+        } }),
         json!({ "apiVersion": "v1", "kind": "Service", "metadata": named("nats"), "spec": {
             "selector": { "app": "nats" }, "ports": [{ "port": 4222 }],
         } }),
         json!({ "apiVersion": "argoproj.io/v1alpha1", "kind": "EventBus",
             "metadata": named("default"),
-            "spec": { "jetstreamExotic": { "url": "nats://nats:4222" } } }),
+            "spec": { "jetstreamExotic": {
+                "url": "nats://nats:4222", "streamConfig": "replicas: 1",
+            } } }),
         json!({ "apiVersion": "argoproj.io/v1alpha1", "kind": "EventSource",
             "metadata": named("hook"), "spec": {
                 "service": { "ports": [{ "port": 12000, "targetPort": 12000 }] },
@@ -127,9 +144,10 @@ pub(crate) async fn is_done(ground: &Ground) {
         assert!(began.elapsed() < PATIENCE, "answered: {answered}, phase: {phase:?}, last: {last}");
         if phase.is_empty() {
             // A sensor that is not there yet misses the call.
-            match call(ground).await {
-                Ok(text) => (answered, last) = (true, text),
-                Err(error) => last = error.to_string(),
+            match tokio::time::timeout(ANSWER, call(ground)).await {
+                Ok(Ok(text)) => (answered, last) = (true, text),
+                Ok(Err(error)) => last = error.to_string(),
+                Err(_) => "no answer".clone_into(&mut last),
             }
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
