@@ -94,10 +94,30 @@ impl Server {
     /// Answers `/` with 200 and `/down` with 503, on the second port over TLS.
     #[must_use]
     pub fn nginx(port: u16, tls_port: u16) -> Server {
+        let places = format!(
+            "listen 127.0.0.1:{port};
+    location / {{ return 200; }}
+    location /down {{ return 503; }}"
+        );
+        Server::nginx_with(tls_port, "nobody.example", &places).0
+    }
+
+    /// The files of a folder over TLS, also after a redirect from `/moved/`; and the authority
+    /// that has signed its certificate.
+    #[must_use]
+    pub fn files(tls_port: u16, root: &Path) -> (Server, String) {
+        let places = format!(
+            "location / {{ root {}; }}
+    location /moved/ {{ rewrite ^/moved/(.*)$ https://127.0.0.1:{tls_port}/$1 redirect; }}",
+            root.display()
+        );
+        Server::nginx_with(tls_port, "127.0.0.1", &places)
+    }
+
+    fn nginx_with(tls_port: u16, name: &str, places: &str) -> (Server, String) {
         let folder = folder();
         let at = folder.path().display();
-        let key = rcgen::generate_simple_self_signed(["nobody.example".to_owned()]);
-        let key = key.expect("a certificate");
+        let key = rcgen::generate_simple_self_signed([name.to_owned()]).expect("a certificate");
         let write = |name: &str, text: &str| {
             fs::write(folder.path().join(name), text).expect("the file can be written");
         };
@@ -107,18 +127,17 @@ impl Server {
             "nginx.conf",
             &format!(
                 "daemon off; master_process off; pid {at}/pid; error_log {at}/error.log;
+user root;
 events {{}}
 http {{
   access_log off;
   client_body_temp_path {at}; proxy_temp_path {at}; fastcgi_temp_path {at};
   uwsgi_temp_path {at}; scgi_temp_path {at};
   server {{
-    listen 127.0.0.1:{port};
     listen 127.0.0.1:{tls_port} ssl;
     ssl_certificate {at}/tls.crt;
     ssl_certificate_key {at}/tls.key;
-    location / {{ return 200; }}
-    location /down {{ return 503; }}
+    {places}
   }}
 }}
 "
@@ -126,7 +145,7 @@ http {{
         );
         let mut command = Command::new("/usr/sbin/nginx");
         command.arg("-c").arg(folder.path().join("nginx.conf"));
-        Server::start(command, folder)
+        (Server::start(command, folder), key.cert.pem())
     }
 
     /// A database; as a standby that takes no queries it is there, and lets nobody in.

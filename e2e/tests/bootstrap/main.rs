@@ -1,12 +1,13 @@
 //! From an empty cluster to a platform, and back.
 //!
 //! `cargo build -p tiphys && cargo test -p tiphys-e2e --test bootstrap`, on a lab without Argo CD
-//! (`lab up --with primitives`). Each test leaves the cluster empty.
+//! (`lab up --with primitives --with registry`). Each test leaves the cluster empty.
 
 mod ansible;
 mod failure;
 mod journey;
 mod kills;
+mod sources;
 mod start;
 mod work;
 
@@ -31,6 +32,10 @@ fn main() -> ExitCode {
         )
         .disruptive(),
         Case::new("bootstrap_gives_no_more_rights_than_needed", failure::of_too_many_rights),
+        Case::new(
+            "manifests_come_from_wherever_they_are",
+            sources::are_used_from_wherever_they_are,
+        ),
         Case::new("bootstrap_says_why_pods_do_not_start", failure::of_pods).disruptive().soak(),
         Case::new("bootstrap_says_what_the_cluster_refuses", failure::of_the_cluster)
             .disruptive()

@@ -1,8 +1,8 @@
 //! Getting manifests from where they are. What does not have the pinned SHA-256 is not used.
 
-use std::fs;
 use std::path::Path;
 use std::process::Stdio;
+use std::{fs, io};
 
 use sha2::{Digest, Sha256};
 use tiphys_model::bootstrap::{Chart, Manifests, Primitive};
@@ -24,7 +24,10 @@ pub async fn fetch(
 ) -> Result<Given, ClusterError> {
     let manifests = match &primitive.manifests {
         Manifests::Path(path) => read(&folder.join(path))?,
-        Manifests::Chart(chart) => template(folder, chart, &primitive.namespace).await?,
+        Manifests::Chart(chart) => {
+            template(folder, chart, &primitive.namespace, mounted.registry_authority.as_deref())
+                .await?
+        }
         Manifests::Url(url) => download(url, mounted).await?,
         Manifests::Oci(reference) => pull(reference, mounted).await?,
     };
@@ -110,9 +113,15 @@ async fn pull(text: &str, mounted: &Mounted) -> Result<Vec<u8>, ClusterError> {
 }
 
 /// Charts are Helm's own business: nobody else reads them alike.
-async fn template(folder: &Path, chart: &Chart, namespace: &str) -> Result<Vec<u8>, ClusterError> {
+async fn template(
+    folder: &Path,
+    chart: &Chart,
+    namespace: &str,
+    authority: Option<&str>,
+) -> Result<Vec<u8>, ClusterError> {
     let what = format!("the chart {} {} cannot be rendered", chart.name, chart.version);
     let failed = |why: String| ClusterError::new(Kind::Configuration, what.clone(), why);
+    let unwritten = |error: io::Error| failed(error.to_string());
     let mut helm = tokio::process::Command::new("helm");
     helm.args(["template", &chart.name, &chart.name, "--repo", &chart.repository])
         .args(["--version", &chart.version, "--namespace", namespace, "--include-crds"])
@@ -120,6 +129,13 @@ async fn template(folder: &Path, chart: &Chart, namespace: &str) -> Result<Vec<u
         .kill_on_drop(true);
     if let Some(values) = &chart.values {
         helm.arg("--values").arg(folder.join(values));
+    }
+    // Helm's own option for it would replace the authorities of this machine. Of folders, it reads
+    // several, beside the machine's own file.
+    let own = tempfile::tempdir().map_err(unwritten)?;
+    if let Some(authority) = authority {
+        fs::write(own.path().join("ca.crt"), authority).map_err(unwritten)?;
+        helm.env("SSL_CERT_DIR", format!("{}:/etc/ssl/certs", own.path().display()));
     }
     let output = helm.output().await.map_err(|error| {
         failed(format!("helm cannot be run: {error}"))
