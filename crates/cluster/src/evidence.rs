@@ -3,6 +3,7 @@
 //!
 //! Nothing is written, and nothing here fails: what cannot be looked at is named instead.
 
+mod behind;
 mod drift;
 mod events;
 mod likely;
@@ -129,28 +130,34 @@ impl Witness {
             let Some(name) = drift::lagging(resource) else { continue };
             // What Argo CD shows here is as old as its last comparison, and a new status alone
             // does not make it compare.
-            match self.still_lags(app, project, resource).await {
-                Ok(true) => lagging.push(name.into()),
-                Ok(false) => {}
+            match self.live(app, project, &resource.object(), &resource.version()).await {
+                Ok(live) if drift::lags(&live) => lagging.push(name.into()),
+                Ok(_) => {}
                 Err(error) => lagging.push(unread(error).into()),
             }
         }
         lagging
     }
 
-    async fn still_lags(
+    /// A resource as it is in the cluster now.
+    async fn live(
         &self,
         app: &str,
         project: &str,
-        resource: &drift::Managed,
-    ) -> Result<bool, CallError> {
+        object: &ObjectName,
+        version: &str,
+    ) -> Result<Value, CallError> {
         #[derive(Deserialize)]
         struct Live {
             manifest: String,
         }
-        let path = format!("applications/{app}/resource?project={project}&{}", resource.query());
+        let ObjectName { group, kind, namespace, name } = object;
+        let path = format!(
+            "applications/{app}/resource?project={project}&namespace={namespace}\
+             &resourceName={name}&version={version}&group={group}&kind={kind}"
+        );
         let live: Live = self.argocd.call(Method::GET, &path, None::<&()>, PATIENCE).await?;
-        Ok(drift::lags(&serde_json::from_str(&live.manifest).unwrap_or_default()))
+        Ok(serde_json::from_str(&live.manifest).unwrap_or_default())
     }
 
     async fn tree(&self, app: &str, project: &str) -> Result<Tree, CallError> {
@@ -196,6 +203,7 @@ impl Witness {
             }
         }
         into.events = events::newest(events);
+        into.events.extend(self.what_is_old(app, project, &chain).await);
         if let Some(pod) = pod {
             match log::of(&self.client, pod).await {
                 Ok(lines) => into.logs = lines,

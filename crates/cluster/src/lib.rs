@@ -40,6 +40,7 @@ pub mod status;
 mod teardown;
 mod tracking;
 mod watch;
+mod workload;
 
 pub use act::Actor;
 pub use application::Application;

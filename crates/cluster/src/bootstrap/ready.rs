@@ -6,10 +6,11 @@ use kube::Client;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::render::{is_workload, kind};
+use super::render::kind;
 use super::{outdated, trouble};
 use crate::error::{ClusterError, Kind};
 use crate::kinds::{Kinds, ObjectName};
+use crate::workload::{self, is_workload};
 
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -29,41 +30,9 @@ pub(super) fn awaited(object: &Value) -> bool {
 }
 
 fn readiness(live: &Value) -> Readiness {
-    let number = |pointer: &str| live.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
-    let seen = number("/status/observedGeneration") >= number("/metadata/generation");
     match kind(live) {
         "CustomResourceDefinition" => crd(live),
-        _ if !seen => Readiness::NotYet("its controller has not seen it yet".to_owned()),
-        "Deployment" => {
-            let wanted = live.pointer("/spec/replicas").and_then(Value::as_u64).unwrap_or(1);
-            let (all, updated) = (number("/status/replicas"), number("/status/updatedReplicas"));
-            let available = number("/status/availableReplicas");
-            if updated < wanted || available < wanted || all > updated {
-                return Readiness::NotYet(format!(
-                    "{available} of {wanted} pods are available, {updated} of them new"
-                ));
-            }
-            Readiness::Ready
-        }
-        "StatefulSet" => {
-            let wanted = live.pointer("/spec/replicas").and_then(Value::as_u64).unwrap_or(1);
-            let ready = number("/status/readyReplicas");
-            let current =
-                live.pointer("/status/currentRevision") == live.pointer("/status/updateRevision");
-            if ready < wanted || !current {
-                return Readiness::NotYet(format!("{ready} of {wanted} pods are ready"));
-            }
-            Readiness::Ready
-        }
-        _ => {
-            let wanted = number("/status/desiredNumberScheduled");
-            let available = number("/status/numberAvailable");
-            let updated = number("/status/updatedNumberScheduled");
-            if available < wanted || updated < wanted {
-                return Readiness::NotYet(format!("{available} of {wanted} pods are available"));
-            }
-            Readiness::Ready
-        }
+        _ => workload::awaits(live).map_or(Readiness::Ready, Readiness::NotYet),
     }
 }
 
@@ -170,49 +139,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    fn deployment(status: &Value) -> Readiness {
-        readiness(&json!({
-            "kind": "Deployment", "metadata": { "generation": 2 }, "spec": { "replicas": 2 },
-            "status": status,
-        }))
-    }
-
-    #[test]
-    fn a_deployment_is_ready_when_all_of_it_is_new_and_available() {
-        let status = |generation: u64, all: u64, updated: u64, available: u64| {
-            deployment(&json!({
-                "observedGeneration": generation, "replicas": all, "updatedReplicas": updated,
-                "availableReplicas": available,
-            }))
-        };
-        assert_eq!(status(2, 2, 2, 2), Readiness::Ready);
-        for (case, early) in [
-            ("an old look", status(1, 2, 2, 2)),
-            ("an old pod is left", status(2, 3, 2, 3)),
-            ("half of it is old", status(2, 2, 1, 2)),
-            ("not available", status(2, 2, 2, 1)),
-            ("nothing yet", deployment(&json!({}))),
-        ] {
-            assert_ne!(early, Readiness::Ready, "{case}");
-        }
-    }
-
-    #[test]
-    fn a_stateful_set_is_ready_when_its_revision_is_the_newest() {
-        let set = |ready: u64, current: &str| {
-            readiness(&json!({
-                "kind": "StatefulSet", "metadata": { "generation": 1 }, "spec": { "replicas": 1 },
-                "status": {
-                    "observedGeneration": 1, "readyReplicas": ready, "currentRevision": current,
-                    "updateRevision": "b",
-                },
-            }))
-        };
-        assert_eq!(set(1, "b"), Readiness::Ready);
-        assert_ne!(set(1, "a"), Readiness::Ready);
-        assert_ne!(set(0, "b"), Readiness::Ready);
-    }
 
     #[test]
     fn a_crd_is_ready_when_it_is_served_and_refused_when_its_names_are_taken() {

@@ -13,6 +13,7 @@ use tiphys_model::bootstrap::{Bootstrap, Primitive, PrimitiveName};
 use tiphys_model::{Platform, PlatformName};
 
 use crate::names::{INSTALLED_FOR, MANAGED_BY, PRIMITIVE_LABEL};
+use crate::workload::is_workload;
 
 /// The ConfigMap that says which version of a primitive is there as a whole.
 pub(super) const NOTE: &str = "tiphys-primitive";
@@ -141,10 +142,6 @@ fn rank(object: &Value) -> Rank {
         kind if is_workload(kind) => Rank::Workload,
         _ => Rank::Settings,
     }
-}
-
-pub(super) fn is_workload(kind: &str) -> bool {
-    ["Deployment", "StatefulSet", "DaemonSet"].contains(&kind)
 }
 
 pub(super) fn kind(object: &Value) -> &str {

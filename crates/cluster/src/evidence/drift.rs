@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::kinds::ObjectName;
+
 #[derive(Debug, Deserialize)]
 pub(super) struct ManagedList {
     pub(super) items: Option<Vec<Managed>>,
@@ -68,15 +70,20 @@ pub(super) fn lags(live: &Value) -> bool {
 }
 
 impl Managed {
-    /// What Argo CD's API wants to know to read it from the cluster.
-    pub(super) fn query(&self) -> String {
+    pub(super) fn object(&self) -> ObjectName {
+        ObjectName {
+            group: self.group.clone(),
+            kind: self.kind.clone(),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+        }
+    }
+
+    /// Of its API.
+    pub(super) fn version(&self) -> String {
         let live = state(&self.live_state);
         let version = live["apiVersion"].as_str().unwrap_or_default();
-        let version = version.rsplit('/').next().unwrap_or_default();
-        let Managed { group, kind, namespace, name, .. } = self;
-        format!(
-            "namespace={namespace}&resourceName={name}&version={version}&group={group}&kind={kind}"
-        )
+        version.rsplit('/').next().unwrap_or_default().to_owned()
     }
 }
 
@@ -244,9 +251,9 @@ mod tests {
     #[test]
     fn a_resource_is_asked_for_by_all_that_it_is_known_by() {
         let live = json!({ "apiVersion": "apps/v1" });
-        assert_eq!(
-            managed(&live, &live).query(),
-            "namespace=shop&resourceName=web&version=v1&group=apps&kind=Deployment"
-        );
+        let resource = managed(&live, &live);
+        let ObjectName { group, kind, namespace, name } = resource.object();
+        assert_eq!([group, kind, namespace, name], ["apps", "Deployment", "shop", "web"]);
+        assert_eq!(resource.version(), "v1");
     }
 }

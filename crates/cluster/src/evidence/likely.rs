@@ -9,7 +9,12 @@ struct Trouble {
 }
 
 /// The more telling come first: a pod that cannot pull its image also fails to get ready.
-const TROUBLES: [Trouble; 15] = [
+const TROUBLES: [Trouble; 16] = [
+    Trouble {
+        signs: &["argo cd still shows version"],
+        meaning: "Argo CD is behind the cluster: see that its application controller runs, and \
+                  restart it if it does",
+    },
     Trouble {
         signs: &[
             "imagepullbackoff",
@@ -139,6 +144,11 @@ mod tests {
     #[test]
     fn the_common_ones_are_known() {
         let cases = [
+            (
+                "Deployment/a: ready in the cluster, at version 2; Argo CD still shows version 1 as \
+                 Progressing",
+                "Argo CD is behind the cluster",
+            ),
             ("Pod/a: Failed Failed to pull image \"x\": not found", "an image cannot be pulled"),
             ("Pod/a: Failed Error: ImagePullBackOff", "an image cannot be pulled"),
             (

@@ -18,10 +18,13 @@ pub(super) struct Tree {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Node {
     group: String,
+    /// Of its API.
+    pub(super) version: String,
     pub(super) kind: String,
     pub(super) namespace: String,
     pub(super) name: String,
     pub(super) uid: String,
+    pub(super) resource_version: String,
     parent_refs: Option<Vec<Parent>>,
     health: Option<NodeHealth>,
     networking_info: Option<Networking>,
@@ -54,6 +57,15 @@ impl Node {
         format!("{}/{}", self.kind, self.name)
     }
 
+    pub(super) fn object(&self) -> ObjectName {
+        ObjectName {
+            group: self.group.clone(),
+            kind: self.kind.clone(),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+        }
+    }
+
     /// Argo CD shows the labels of pods.
     fn label(&self, name: &str) -> Option<&str> {
         self.networking_info.as_ref()?.labels.as_ref()?.get(name).map(String::as_str)
@@ -65,7 +77,7 @@ impl Node {
     }
 
     /// What has no health check is as good as what is healthy.
-    fn health(&self) -> Health {
+    pub(super) fn health(&self) -> Health {
         let status = self.health.as_ref().map_or("", |health| &*health.status);
         if status.is_empty() { Health::Healthy } else { status.parse().unwrap_or(Health::Unknown) }
     }
@@ -90,15 +102,11 @@ impl fmt::Display for Node {
 
 impl Tree {
     pub(super) fn members(&self) -> Vec<ObjectName> {
-        let nodes = self.nodes.iter().flatten();
-        nodes
-            .map(|node| ObjectName {
-                group: node.group.clone(),
-                kind: node.kind.clone(),
-                namespace: node.namespace.clone(),
-                name: node.name.clone(),
-            })
-            .collect()
+        self.nodes.iter().flatten().map(Node::object).collect()
+    }
+
+    pub(super) fn node(&self, uid: &str) -> Option<&Node> {
+        self.nodes.iter().flatten().find(|node| node.uid == uid)
     }
 
     pub(super) fn pending_claims(&self) -> Vec<&Node> {
