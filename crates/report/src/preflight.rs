@@ -3,7 +3,8 @@
 use std::fmt;
 
 use anstyle::Style;
-use tiphys_run::preflight::cluster::{Inventory, Resources};
+use tiphys_run::preflight::cluster::Inventory;
+use tiphys_run::preflight::resources::Resources;
 use tiphys_run::preflight::{Check, Outcome, Report, Verdict};
 
 use crate::columns::{Align, Cell, columns};

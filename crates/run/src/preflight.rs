@@ -8,6 +8,7 @@ pub mod cluster;
 pub mod connectivity;
 pub mod credentials;
 pub mod quantity;
+pub mod resources;
 pub mod ssh;
 pub mod tools;
 pub mod version;

@@ -6,6 +6,7 @@
 //! edges, groups) is checked later, in [`resolve`](crate::resolve).
 
 pub(crate) mod bootstrap;
+pub(crate) mod criteria;
 mod decode;
 
 use std::num::NonZeroU32;
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use tiphys_model::platform::{AppType, ArgoCdAccess, Hold};
-use tiphys_model::{AppName, Expression, GroupName, PlatformName, StackName};
+use tiphys_model::{AppName, GroupName, PlatformName, StackName};
 
 use crate::decode::{List, expected};
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
@@ -21,13 +22,13 @@ use crate::schema;
 use crate::source::{SourceIx, Sources, Span, Spanned};
 use crate::yaml::{self, Content, Meaning, Node, Scalar};
 use bootstrap::BootstrapDocument;
+use criteria::CriterionDocument;
 
 pub(crate) const API_VERSION: &str = "tiphys.dev/v1alpha1";
 pub(crate) const KIND: &str = "Platform";
 /// More than any Argo CD could work on at once.
 pub(crate) const MAX_CONCURRENCY: i64 = 10_000;
 pub(crate) const MAX_COUNT: i64 = 100;
-pub(crate) const STATUS_CODES: (i64, i64) = (100, 599);
 
 /// A platform: its stacks of Argo CD Applications, what depends on what, and how to deploy it.
 #[derive(Debug, JsonSchema)]
@@ -231,99 +232,6 @@ pub(crate) struct Factor(pub(crate) u32);
 /// `Kind/name` of a resource.
 #[derive(Debug)]
 pub(crate) struct Drift(pub(crate) String);
-
-/// Exactly one of `resource`, `tcp`, `http`, `postgres` and `redis`.
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "Criterion", rename_all = "camelCase")]
-pub(crate) enum CriterionDocument {
-    Resource(ResourceDocument),
-    /// A service accepts connections.
-    Tcp(TcpDocument),
-    Http(HttpDocument),
-    /// A service is a PostgreSQL that lets clients log in.
-    Postgres(PostgresDocument),
-    /// A service is a Redis that answers.
-    Redis(RedisDocument),
-}
-
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "ResourceCriterion", rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(extend("required" = ["apiVersion", "kind", "name", "expression"]))]
-pub(crate) struct ResourceDocument {
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) api_version: String,
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) kind: String,
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) name: String,
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) namespace: Option<String>,
-    /// CEL over `obj`; a missing field means: not yet.
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) expression: Expression,
-}
-
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "TcpCriterion", deny_unknown_fields)]
-#[schemars(extend("required" = ["service", "port"]))]
-pub(crate) struct TcpDocument {
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) service: String,
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) namespace: Option<String>,
-    #[schemars(schema_with = "schema::port")]
-    pub(crate) port: u16,
-}
-
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "HttpCriterion", deny_unknown_fields)]
-#[schemars(extend("required" = ["service", "port", "path"]))]
-pub(crate) struct HttpDocument {
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) service: String,
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) namespace: Option<String>,
-    #[schemars(schema_with = "schema::port")]
-    pub(crate) port: u16,
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) path: String,
-    /// The status code that counts as healthy; 200 unless given.
-    #[schemars(schema_with = "schema::status_code")]
-    pub(crate) expect: Option<StatusCode>,
-    /// The service speaks TLS; its certificate is not verified.
-    #[schemars(with = "bool")]
-    pub(crate) tls: Option<bool>,
-}
-
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "PostgresCriterion", deny_unknown_fields)]
-#[schemars(extend("required" = ["service"]))]
-pub(crate) struct PostgresDocument {
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) service: String,
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) namespace: Option<String>,
-    /// 5432 unless given.
-    #[schemars(schema_with = "schema::port")]
-    pub(crate) port: Option<u16>,
-}
-
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "RedisCriterion", deny_unknown_fields)]
-#[schemars(extend("required" = ["service"]))]
-pub(crate) struct RedisDocument {
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) service: String,
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) namespace: Option<String>,
-    /// 6379 unless given.
-    #[schemars(schema_with = "schema::port")]
-    pub(crate) port: Option<u16>,
-}
-
-/// A status code of HTTP.
-#[derive(Debug)]
-pub(crate) struct StatusCode(pub(crate) u16);
 
 /// One file of a platform.
 #[derive(Debug)]

@@ -4,9 +4,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, js
 use tiphys_model::bootstrap::Installer;
 use tiphys_model::platform::AppType;
 
+use crate::document::criteria::STATUS_CODES;
 use crate::document::{
     API_VERSION, DependencyDocument, KIND, MAX_CONCURRENCY, MAX_COUNT, PlatformDocument,
-    STATUS_CODES, StackDocument,
+    StackDocument,
 };
 
 /// The schema as pretty JSON, ending in a line break.

@@ -7,10 +7,11 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::api::ListParams;
 use kube::{Api, Client};
 use tiphys_run::preflight::cluster::{
-    Inventory, Node, Resources, judge_authentication, judge_dns, judge_nodes, judge_rights, needed,
-    no_rights_needed, out_of_reach, reached,
+    Inventory, Node, judge_authentication, judge_dns, judge_nodes, judge_rights, no_rights_needed,
+    out_of_reach, reached,
 };
 use tiphys_run::preflight::quantity::{thousandths, units};
+use tiphys_run::preflight::resources::{Resources, needed};
 use tiphys_run::preflight::{Findings, Problem, Trouble, credentials};
 
 use super::{Preflight, absence, problem, rights, within, within_patience};

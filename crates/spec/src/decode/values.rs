@@ -12,7 +12,8 @@ use tiphys_model::{
 
 use super::{Decode, expected};
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
-use crate::document::{Factor, MAX_CONCURRENCY, MAX_COUNT, STATUS_CODES, StatusCode};
+use crate::document::criteria::{STATUS_CODES, StatusCode};
+use crate::document::{Factor, MAX_CONCURRENCY, MAX_COUNT};
 use crate::nearest::nearest;
 use crate::yaml::{Meaning, Node, Scalar};
 

@@ -3,10 +3,9 @@
 use tiphys_model::AppName;
 
 use super::{
-    AppDocument, ArgoCdDocument, BackoffDocument, CriterionDocument, DependencyDocument, Drift,
-    EnvironmentDocument, GroupDocument, HttpDocument, Metadata, PlatformDocument, PostgresDocument,
-    RedisDocument, ResourceDocument, RetryDocument, SourceDocument, SpecDocument, StackDocument,
-    TcpDocument, TimeoutsDocument,
+    AppDocument, ArgoCdDocument, BackoffDocument, DependencyDocument, Drift, EnvironmentDocument,
+    GroupDocument, Metadata, PlatformDocument, RetryDocument, SourceDocument, SpecDocument,
+    StackDocument, TimeoutsDocument,
 };
 use crate::decode::{Decode, Fields, expected};
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
@@ -231,94 +230,5 @@ impl Decode for Drift {
                 .hint("for example `ConfigMap/settings`"),
         );
         None
-    }
-}
-
-impl Decode for CriterionDocument {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        const KINDS: [&str; 5] = ["resource", "tcp", "http", "postgres", "redis"];
-        let mut fields = Fields::open(node, "a health criterion", problems)?;
-        let given = KINDS.into_iter().filter(|name| fields.has(name)).count();
-        if given != 1 {
-            let title =
-                "a health criterion is one of `resource`, `tcp`, `http`, `postgres` and `redis`";
-            let label = if given == 0 { "none of them is here" } else { "more than one is here" };
-            problems.push(Diagnostic::new(title, node.span(), label));
-        }
-        let resource = fields.optional("resource", problems).map(CriterionDocument::Resource);
-        let tcp = fields.optional("tcp", problems).map(CriterionDocument::Tcp);
-        let http = fields.optional("http", problems).map(CriterionDocument::Http);
-        let postgres = fields.optional("postgres", problems).map(CriterionDocument::Postgres);
-        let redis = fields.optional("redis", problems).map(CriterionDocument::Redis);
-        if given > 0 {
-            fields.finish(problems);
-        }
-        resource.or(tcp).or(http).or(postgres).or(redis)
-    }
-}
-
-impl Decode for ResourceDocument {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let mut fields = Fields::open(node, "a resource criterion", problems)?;
-        let api_version = fields.required("apiVersion", problems);
-        let kind = fields.required("kind", problems);
-        let name = fields.required("name", problems);
-        let namespace = fields.optional("namespace", problems);
-        let expression = fields.required("expression", problems);
-        fields.finish(problems);
-        Some(ResourceDocument {
-            api_version: api_version?,
-            kind: kind?,
-            name: name?,
-            namespace,
-            expression: expression?,
-        })
-    }
-}
-
-impl Decode for TcpDocument {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let mut fields = Fields::open(node, "a tcp criterion", problems)?;
-        let service = fields.required("service", problems);
-        let namespace = fields.optional("namespace", problems);
-        let port = fields.required("port", problems);
-        fields.finish(problems);
-        Some(TcpDocument { service: service?, namespace, port: port? })
-    }
-}
-
-impl Decode for HttpDocument {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let mut fields = Fields::open(node, "an http criterion", problems)?;
-        let service = fields.required("service", problems);
-        let namespace = fields.optional("namespace", problems);
-        let port = fields.required("port", problems);
-        let path = fields.required("path", problems);
-        let expect = fields.optional("expect", problems);
-        let tls = fields.optional("tls", problems);
-        fields.finish(problems);
-        Some(HttpDocument { service: service?, namespace, port: port?, path: path?, expect, tls })
-    }
-}
-
-impl Decode for PostgresDocument {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let mut fields = Fields::open(node, "a postgres criterion", problems)?;
-        let service = fields.required("service", problems);
-        let namespace = fields.optional("namespace", problems);
-        let port = fields.optional("port", problems);
-        fields.finish(problems);
-        Some(PostgresDocument { service: service?, namespace, port })
-    }
-}
-
-impl Decode for RedisDocument {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let mut fields = Fields::open(node, "a redis criterion", problems)?;
-        let service = fields.required("service", problems);
-        let namespace = fields.optional("namespace", problems);
-        let port = fields.optional("port", problems);
-        fields.finish(problems);
-        Some(RedisDocument { service: service?, namespace, port })
     }
 }

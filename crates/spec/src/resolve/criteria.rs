@@ -3,7 +3,7 @@
 use tiphys_model::Criterion;
 use tiphys_model::criterion::{HttpCriterion, ResourceCriterion, ServiceCriterion};
 
-use crate::document::CriterionDocument;
+use crate::document::criteria::CriterionDocument;
 
 /// What each protocol's servers listen on unless told otherwise.
 const POSTGRES: u16 = 5432;
