@@ -34,7 +34,9 @@ impl Witness {
 fn contradiction(shown: &Node, live: &Value) -> Option<String> {
     let version = live.pointer("/metadata/resourceVersion")?.as_str()?;
     let health = shown.health();
-    if awaits(live).is_some() || health == Health::Healthy || shown.resource_version == version {
+    // One that is paused is ready and Suspended.
+    let doubtful = matches!(health, Health::Progressing | Health::Degraded | Health::Missing);
+    if !doubtful || awaits(live).is_some() || shown.resource_version == version {
         return None;
     }
     Some(format!(
@@ -76,6 +78,7 @@ mod tests {
         );
         assert_eq!(told("Progressing", "10", 0), None, "it is not ready");
         assert_eq!(told("Healthy", "10", 1), None, "only its status was written again");
+        assert_eq!(told("Suspended", "10", 1), None, "it is paused");
         assert_eq!(told("Degraded", "20", 1), None, "Argo CD judges the same object otherwise");
     }
 }
