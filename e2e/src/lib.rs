@@ -4,6 +4,7 @@ mod ground;
 mod harness;
 pub mod inventory;
 mod lots;
+pub mod objects;
 mod record;
 pub mod servers;
 mod site;

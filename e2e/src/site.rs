@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
-use kube::core::GroupVersionKind;
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use tiphys_cluster::Application;
@@ -16,8 +15,8 @@ use tiphys_lab::repository::PlatformRepository;
 use tiphys_model::OperationId;
 use tiphys_run::{OperationPhase, Revisions};
 
-use crate::World;
 use crate::world::ARGOCD;
+use crate::{World, objects};
 
 /// How long anything may take that should happen.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -271,14 +270,7 @@ impl Site {
 
     /// Server-side apply of any object.
     pub async fn apply(&self, object: Value) {
-        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
-        let (version, kind) =
-            (text("/apiVersion").expect("a version"), text("/kind").expect("a kind"));
-        let name = text("/metadata/name").expect("a name").to_owned();
-        let objects = self.objects(version, kind, text("/metadata/namespace"));
-        let params = PatchParams::apply("tiphys-e2e").force();
-        let applied = objects.patch(&name, &params, &Patch::Apply(&object)).await;
-        applied.unwrap_or_else(|error| unreachable!("{kind} {name} was not applied: {error}"));
+        objects::apply(&self.world.client, &object).await;
     }
 
     /// Any kind of object.
@@ -289,14 +281,7 @@ impl Site {
         kind: &str,
         namespace: Option<&str>,
     ) -> Api<DynamicObject> {
-        let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
-        match namespace {
-            Some(namespace) => {
-                Api::namespaced_with(self.world.client.clone(), namespace, &resource)
-            }
-            None => Api::all_with(self.world.client.clone(), &resource),
-        }
+        objects::objects(&self.world.client, version, kind, namespace)
     }
 
     /// Removes everything of this site. A test that failed leaves it for whoever looks.

@@ -7,13 +7,16 @@ use std::{env, fs};
 
 use tiphys_e2e::inventory::difference;
 use tiphys_e2e::{Ground, figure};
+use tiphys_lab::{Cluster, Home};
 
 use crate::kills::look_at_ours;
 use crate::start::{Said, Start, look};
 
-/// As `PATH` has it for this test, and with a home of its own.
+/// As `PATH` has it for this test, beside the lab's tools, and with a home of its own.
 async fn with_ansible(start: &Start, mut command: Command) -> Said {
-    command.env("PATH", env::var("PATH").expect("a PATH")).env("HOME", start.path("."));
+    let tools = Cluster::new(Home::from_environment(), |_| ()).tools().expect("tools");
+    let path = format!("{}:{}", tools.display(), env::var("PATH").expect("a PATH"));
+    command.env("PATH", path).env("HOME", start.path("."));
     let output = tokio::task::spawn_blocking(move || command.output());
     let output = output.await.expect("nobody cancels it").expect("it can be started");
     Said::of(&output, &["ansible"], 0)

@@ -3,34 +3,14 @@
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::apps::v1::Deployment;
-use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
-use serde_json::{Value, json};
+use kube::Api;
+use serde_json::json;
+use tiphys_e2e::objects::{apply, objects};
 use tiphys_e2e::{Ground, figure};
 use tiphys_lab::NATS_IMAGE;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 const ANSWER: Duration = Duration::from_secs(5);
-
-fn objects(ground: &Ground, object: &Value) -> Api<DynamicObject> {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let version = text("/apiVersion");
-    let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
-    let kind = GroupVersionKind::gvk(group, version, text("/kind"));
-    // Buses and one bus have the same name here.
-    let resource = match &*kind.kind {
-        "EventBus" => ApiResource::from_gvk_with_plural(&kind, "eventbus"),
-        _ => ApiResource::from_gvk(&kind),
-    };
-    Api::namespaced_with(ground.client.clone(), text("/metadata/namespace"), &resource)
-}
-
-async fn apply(ground: &Ground, object: &Value) {
-    let name = object["metadata"]["name"].as_str().expect("a name");
-    let applied = objects(ground, object)
-        .patch(name, &PatchParams::apply("somebody").force(), &Patch::Apply(object))
-        .await;
-    applied.unwrap_or_else(|error| unreachable!("{name} was not applied: {error}"));
-}
 
 /// Somebody who may do one thing with one kind in the namespace of workflows.
 async fn account(ground: &Ground, name: &str, namespace: &str, kinds: &[&str]) {
@@ -47,7 +27,7 @@ async fn account(ground: &Ground, name: &str, namespace: &str, kinds: &[&str]) {
             "roleRef": { "apiGroup": rbac, "kind": "Role", "name": name },
             "subjects": [{ "kind": "ServiceAccount", "name": name, "namespace": namespace }] }),
     ] {
-        apply(ground, &object).await;
+        apply(&ground.client, &object).await;
     }
 }
 
@@ -119,7 +99,7 @@ async fn arrange(ground: &Ground) {
                 } }],
             } }),
     ] {
-        apply(ground, &object).await;
+        apply(&ground.client, &object).await;
     }
 }
 
@@ -133,10 +113,7 @@ async fn call(ground: &Ground) -> Result<String, kube::Error> {
 
 pub(crate) async fn is_done(ground: &Ground) {
     arrange(ground).await;
-    let workflow = json!({
-        "apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": { "namespace": "argo" },
-    });
-    let workflows = objects(ground, &workflow);
+    let workflows = objects(&ground.client, "argoproj.io/v1alpha1", "Workflow", Some("argo"));
     let began = Instant::now();
     let mut last = String::new();
     let (mut answered, mut phase) = (false, String::new());
