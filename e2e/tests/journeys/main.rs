@@ -66,6 +66,8 @@ fn main() -> ExitCode {
         Case::new("nested_applications_are_never_stale", nested::never_stale),
         Case::new("validate_of_a_healthy_platform_and_a_bypass", status::of_a_healthy_platform),
         Case::new("troubles_are_told_by_their_true_cause", status::are_told_by_their_true_cause),
+        Case::new("why_tells_that_argo_cd_is_behind", status::argo_cd_that_is_behind_is_told)
+            .disruptive(),
         Case::new("teardown_of_a_half_deployed_platform", teardown::of_a_half_deployed_platform),
         Case::new("teardown_blocked_by_a_finalizer", teardown::blocked_by_a_finalizer),
         Case::new("teardown_of_a_scope", teardown::of_a_scope),

@@ -1,5 +1,6 @@
 //! What people see of a platform: whether it is well, and if not, why.
 
+mod behind;
 mod catalogue;
 mod troubles;
 
@@ -14,6 +15,7 @@ use tiphys_lab::audit::{self, Record};
 use tiphys_lab::repository::{AppSource, Behaviour};
 
 use crate::deploy::{configure, deploy};
+pub(crate) use behind::is_told as argo_cd_that_is_behind_is_told;
 pub(crate) use troubles::are_told_by_their_true_cause;
 
 /// A look at a platform with the program, by somebody of their own: the audit log tells what
