@@ -24,7 +24,9 @@ pub use transport::{Endpoint, Security};
 /// How long an answer may take that does not wait for Argo CD's controller.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a refresh may take.
-const REFRESH_PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const REFRESH_PATIENCE: Duration = Duration::from_secs(60);
+/// After this, Argo CD's controller may have missed that it was asked for.
+pub(crate) const REFRESH_MISSED: Duration = Duration::from_secs(5);
 
 /// A client with one account's token.
 #[derive(Clone)]
@@ -92,10 +94,19 @@ impl ArgoCd {
         self.call(Method::GET, &path, None::<&()>, PATIENCE).await
     }
 
-    /// A normal refresh; returns when Argo CD has compared and assessed the app anew.
+    /// A refresh; returns when Argo CD has compared and assessed the app anew. The controller can
+    /// miss one that is asked for right after it has written the app itself, and asking again for
+    /// the same changes nothing that it could notice. So a hard one follows: if the first was only
+    /// slow, it ends with the first.
     pub async fn refresh(&self, app: &str, project: &str) -> Result<Application, CallError> {
-        let path = format!("applications/{app}?project={project}&refresh=normal");
-        self.call(Method::GET, &path, None::<&()>, REFRESH_PATIENCE).await
+        let ask = async |how: &str| {
+            let path = format!("applications/{app}?project={project}&refresh={how}");
+            self.call(Method::GET, &path, None::<&()>, REFRESH_PATIENCE).await
+        };
+        match tokio::time::timeout(REFRESH_MISSED, ask("normal")).await {
+            Ok(answer) => answer,
+            Err(_) => ask("hard").await,
+        }
     }
 
     /// Asks for a sync; the Application with the operation in it.

@@ -7,6 +7,7 @@ mod deletion;
 mod hold;
 mod nesting;
 mod pinning;
+mod refresh;
 mod routes;
 mod staleness;
 
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Case::new("a_sync_error_stands_for_ever_under_hold", hold::a_sync_error_stands),
         Case::new("an_app_with_a_stuck_finalizer_stays", deletion::a_stuck_finalizer_holds),
         Case::new("the_operation_field_syncs_like_the_api", routes::both_routes_sync),
+        Case::new("a_refresh_that_was_missed_is_asked_for_again", refresh::is_asked_for_again),
         Case::new(
             "health_is_stale_right_after_succeeded_and_the_gate_is_never_wrong",
             staleness::the_gate_is_never_wrong,

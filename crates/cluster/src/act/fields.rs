@@ -7,7 +7,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::application::{Application, OPERATION_INFO, REFRESH};
-use crate::argocd::{CallError, Refusal, SyncRequest};
+use crate::argocd::{CallError, REFRESH_MISSED, REFRESH_PATIENCE, Refusal, SyncRequest};
 use crate::delete;
 use crate::error::{ClusterError, Kind};
 use crate::names::FIELD_MANAGER;
@@ -16,7 +16,6 @@ use crate::names::FIELD_MANAGER;
 const USER: &str = "tiphys";
 /// With it, Argo CD deletes in the foreground what an Application has applied.
 const FINALIZER: &str = "resources-finalizer.argocd.argoproj.io/foreground";
-const REFRESH_PATIENCE: Duration = Duration::from_secs(60);
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 #[derive(Clone)]
@@ -29,15 +28,18 @@ impl Fields {
         Fields { applications }
     }
 
+    /// As through the API: one that was missed is followed by a hard one.
     pub(super) async fn refresh(&self, app: &str) -> Result<Application, CallError> {
-        let asked = json!({ "metadata": { "annotations": { REFRESH: "normal" } } });
-        self.patch(app, &asked).await?;
-        let began = Instant::now();
-        while began.elapsed() < REFRESH_PATIENCE {
-            tokio::time::sleep(LOOK_AGAIN).await;
-            let application = self.applications.get(app).await.map_err(|e| refused(app, e))?;
-            if application.annotation(REFRESH).is_none() {
-                return Ok(application);
+        for (how, patience) in [("normal", REFRESH_MISSED), ("hard", REFRESH_PATIENCE)] {
+            let asked = json!({ "metadata": { "annotations": { REFRESH: how } } });
+            self.patch(app, &asked).await?;
+            let began = Instant::now();
+            while began.elapsed() < patience {
+                tokio::time::sleep(LOOK_AGAIN).await;
+                let application = self.applications.get(app).await.map_err(|e| refused(app, e))?;
+                if application.annotation(REFRESH).is_none() {
+                    return Ok(application);
+                }
             }
         }
         let message = format!("no refresh within {} s", REFRESH_PATIENCE.as_secs());
