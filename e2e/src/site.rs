@@ -1,7 +1,8 @@
 //! A test's own part of the cluster: a repository, two projects, a root app, namespaces.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Namespace;
@@ -49,9 +50,24 @@ pub fn operation(app: &str, attempt: u32) -> OperationId {
     format!("0123456789ab/{app}/1/{attempt}").parse().expect("an operation id")
 }
 
+/// What belongs to a site is known by the beginning of its name, so no name may begin another: one
+/// test would clear away what is another's.
+fn claim(name: &str) {
+    static NAMES: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let begins = |one: &str, other: &str| other.starts_with(&format!("{one}-"));
+    let clash = {
+        let mut names = NAMES.lock().expect("nobody panics with it");
+        let clash = names.iter().find(|other| begins(other, name) || begins(name, other)).cloned();
+        names.insert(name.to_owned());
+        clash
+    };
+    assert_eq!(clash, None, "the site `{name}` would be mixed up with another one");
+}
+
 impl Site {
     /// An empty site; what an earlier one of this name has left is removed.
     pub async fn new(world: &Arc<World>, name: &str) -> Site {
+        claim(name);
         let repository = Repository::create(&world.git, name).expect("a repository");
         let platform = PlatformRepository::new(name, &repository.url());
         let site = Site { world: world.clone(), name: name.to_owned(), platform, repository };

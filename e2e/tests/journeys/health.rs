@@ -200,9 +200,9 @@ const CEPH: &str = "resource.customizations.health.ceph.rook.io_CephCluster";
 /// An Argo CD of which there is nothing but its settings, so that nobody minds what happens to
 /// them.
 pub(crate) async fn nothing_of_others_is_taken(world: Arc<World>) {
-    let mut site = Site::new(&world, "def-clash").await;
-    let namespace = "def-clash-argocd";
-    site.platform.apps = vec![AppSource::new("def-clash-app", Behaviour::ConfigOnly)];
+    let mut site = Site::new(&world, "clash").await;
+    let namespace = "clash-argocd";
+    site.platform.apps = vec![AppSource::new("clash-app", Behaviour::ConfigOnly)];
     site.commit("an app");
     let theirs = "    namespace: argocd\n";
     let file = site.platform_file_with(|text| {
