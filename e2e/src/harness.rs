@@ -4,6 +4,7 @@ use std::env;
 use std::future::Future;
 use std::pin::Pin;
 use std::process::ExitCode;
+use std::str::FromStr;
 use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
@@ -127,6 +128,13 @@ fn panic_message(error: tokio::task::JoinError) -> String {
 #[expect(clippy::print_stdout, reason = "a test program talks to whoever runs it")]
 pub fn figure(text: &str) {
     println!("figure: {text}");
+}
+
+/// How often something is done: as the variable says, for a soak, or as usual.
+#[must_use]
+pub fn count<N: FromStr>(variable: &str, usual: N) -> N {
+    let Ok(text) = env::var(variable) else { return usual };
+    text.parse().unwrap_or_else(|_| unreachable!("{variable} is not a number: {text}"))
 }
 
 /// What all chance in a test comes from: `TIPHYS_E2E_SEED`, or the time. It is told, so that a

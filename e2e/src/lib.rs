@@ -9,11 +9,13 @@ mod record;
 pub mod servers;
 mod site;
 pub mod tiphys;
+mod wait;
 mod world;
 
 pub use ground::Ground;
-pub use harness::{Case, Place, figure, main, seed};
+pub use harness::{Case, Place, count, figure, main, seed};
 pub use lots::Lots;
 pub use record::{Recording, Written};
 pub use site::{PlatformFile, Site, operation};
+pub use wait::until;
 pub use world::World;

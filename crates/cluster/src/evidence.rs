@@ -130,7 +130,7 @@ impl Witness {
             let Some(name) = drift::lagging(resource) else { continue };
             // What Argo CD shows here is as old as its last comparison, and a new status alone
             // does not make it compare.
-            match self.live(app, project, &resource.object(), &resource.version()).await {
+            match self.live(app, project, &resource.object, &resource.version()).await {
                 Ok(live) if drift::lags(&live) => lagging.push(name.into()),
                 Ok(_) => {}
                 Err(error) => lagging.push(unread(error).into()),
@@ -190,7 +190,7 @@ impl Witness {
         // What waits to be deleted explains more than what it has led to.
         into.resource.get_or_insert(worst);
         // A pod only says that it waits for its claim; the claim says why.
-        let pod = chain.iter().rev().find(|node| node.kind == "Pod").copied();
+        let pod = chain.iter().rev().find(|node| node.object.kind == "Pod").copied();
         chain.extend(tree.pending_claims());
         let mut events = Vec::new();
         for node in &chain {
@@ -218,7 +218,7 @@ impl Witness {
         let path = format!(
             "applications/{app}/events?project={project}\
              &resourceNamespace={}&resourceName={}&resourceUID={}",
-            node.namespace, node.name, node.uid
+            node.object.namespace, node.object.name, node.uid
         );
         let list: EventList = self.argocd.call(Method::GET, &path, None::<&()>, PATIENCE).await?;
         Ok(list.warnings(node))

@@ -6,6 +6,7 @@ use std::fmt;
 use kube::api::{ApiResource, DynamicObject};
 use kube::discovery::verbs;
 use kube::{Api, Client, Discovery};
+use serde::Deserialize;
 
 use crate::error::ClusterError;
 
@@ -23,7 +24,8 @@ struct Known {
 }
 
 /// An object, by name. Who is cluster-wide has no namespace.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(default)]
 pub struct ObjectName {
     pub group: String,
     pub kind: String,

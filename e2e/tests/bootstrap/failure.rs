@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tiphys_e2e::Ground;
 use tiphys_e2e::inventory::difference;
 
-use crate::start::{Start, look};
+use crate::start::{Start, look, objects};
 
 /// Nothing is written when something cannot be.
 pub(crate) async fn before_anything(ground: Arc<Ground>) {
@@ -149,10 +149,9 @@ pub(crate) async fn never_with_high_availability(ground: Arc<Ground>) {
 pub(crate) async fn of_too_many_rights(ground: Arc<Ground>) {
     let start = Start::reference(&ground, "wild");
     let said = start.run(&ground, &["bootstrap", "--render", "-o", "json"], 0).await;
-    let document: Value = serde_json::from_str(&said.stdout).expect("a document");
-    let stages = document["stages"].as_array().expect("stages").iter();
-    let objects = stages.flat_map(|stage| stage["objects"].as_array().expect("objects"));
-    let roles = objects.filter(|o| ["Role", "ClusterRole"].map(Value::from).contains(&o["kind"]));
+    let objects = objects(&said.stdout);
+    let roles =
+        objects.iter().filter(|o| ["Role", "ClusterRole"].map(Value::from).contains(&o["kind"]));
     let all = |rule: &Value| {
         let mut lists = ["apiGroups", "resources", "verbs"].into_iter();
         lists.any(|list| rule[list].as_array().is_some_and(|list| list.contains(&json!("*"))))

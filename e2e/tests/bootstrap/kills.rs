@@ -1,6 +1,5 @@
 //! A bootstrap that is killed is run again, and comes to the same end.
 
-use std::env;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,7 +8,7 @@ use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt};
 use serde_json::Value;
 use tiphys_e2e::inventory::{Inventory, difference};
-use tiphys_e2e::{Ground, figure, seed};
+use tiphys_e2e::{Ground, count, figure, seed};
 use tiphys_sim::Chance;
 
 use crate::start::{Start, look};
@@ -34,7 +33,7 @@ async fn delete_a_pod(ground: &Ground, chance: &mut Chance) {
 
 /// `TIPHYS_E2E_KILLS` times, at moments drawn by lot.
 pub(crate) async fn at_any_moment(ground: Arc<Ground>) {
-    let kills = env::var("TIPHYS_E2E_KILLS").map_or(2, |text| text.parse().expect("a number"));
+    let kills = count("TIPHYS_E2E_KILLS", 2);
     let mut chance = Chance::new(seed());
     let start = Start::reference(&ground, "boot");
     let before = look(&ground).await;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tiphys_e2e::inventory::{Inventory, inventory};
 use tiphys_e2e::{Ground, tiphys};
@@ -122,7 +123,14 @@ impl Said {
     }
 }
 
-fn checksum(file: &Path) -> String {
+/// The objects of what `--render -o json` prints.
+pub(crate) fn objects(rendered: &str) -> Vec<Value> {
+    let document: Value = serde_json::from_str(rendered).expect("a document");
+    let stages = document["stages"].as_array().expect("stages").iter();
+    stages.flat_map(|stage| stage["objects"].as_array().expect("objects").clone()).collect()
+}
+
+pub(crate) fn checksum(file: &Path) -> String {
     let bytes = fs::read(file).expect("manifests");
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

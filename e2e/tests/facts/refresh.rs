@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use tiphys_e2e::{Site, World, figure};
+use tiphys_e2e::{Site, World, count, figure};
 use tiphys_lab::repository::{AppSource, Behaviour};
 
 const APPS: usize = 8;
@@ -16,8 +16,7 @@ const MISSED: Duration = Duration::from_secs(5);
 
 /// Each refresh ends with a write of the controller, and the next one follows at once.
 pub(crate) async fn is_asked_for_again(world: Arc<World>) {
-    let rounds = std::env::var("TIPHYS_E2E_ROUNDS")
-        .map_or(ROUNDS, |text| text.parse().expect("TIPHYS_E2E_ROUNDS is a number"));
+    let rounds = count("TIPHYS_E2E_ROUNDS", ROUNDS);
     let mut site = Site::new(&world, "fact-fresh").await;
     let names: Vec<String> = (0..APPS).map(|n| format!("fact-fresh-{n}")).collect();
     let apps = names.iter().map(|name| AppSource::new(name, Behaviour::ConfigOnly));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tiphys_cluster::Application;
-use tiphys_e2e::{Recording, Site, World, Written, figure, operation};
+use tiphys_e2e::{Recording, Site, World, Written, count, figure, operation};
 use tiphys_lab::repository::{AppSource, Behaviour};
 use tiphys_run::gate::{Applied, Expectation, OperationProgress, applied};
 use tiphys_run::{Observation, OperationPhase, Revisions};
@@ -37,8 +37,7 @@ pub(crate) async fn the_gate_is_never_wrong(world: Arc<World>) {
     for name in &names {
         site.create_application(name, "main", false).await;
     }
-    let rounds = std::env::var("TIPHYS_E2E_ROUNDS")
-        .map_or(ROUNDS, |text| text.parse().expect("TIPHYS_E2E_ROUNDS is a number"));
+    let rounds = count("TIPHYS_E2E_ROUNDS", ROUNDS);
     let mut tally = Tally::default();
     for round in 1..=rounds {
         for app in &mut site.platform.apps {

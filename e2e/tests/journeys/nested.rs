@@ -9,7 +9,7 @@ use futures::future::join_all;
 use http::Method;
 use serde_json::{Value, json};
 use tiphys_cluster::argocd::PATIENCE;
-use tiphys_e2e::{Recording, Site, World, Written, figure};
+use tiphys_e2e::{Recording, Site, World, Written, count, figure};
 use tiphys_health::{Evaluator, Limits, definitions};
 use tiphys_lab::repository::{AppSource, Behaviour};
 
@@ -54,8 +54,7 @@ pub(crate) async fn never_stale(world: Arc<World>) {
     for name in &names {
         site.until(name, "there", |_| true).await;
     }
-    let rounds = std::env::var("TIPHYS_E2E_ROUNDS")
-        .map_or(1, |text| text.parse().expect("TIPHYS_E2E_ROUNDS is a number"));
+    let rounds = count("TIPHYS_E2E_ROUNDS", 1);
     let mut tally = Tally::default();
     // Of what is made in the first one there is no health from before.
     for round in 0..=rounds {

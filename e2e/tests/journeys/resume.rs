@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams};
-use tiphys_e2e::{PlatformFile, Site, World, figure, seed, tiphys};
+use tiphys_e2e::{PlatformFile, Site, World, count, figure, seed, tiphys};
 use tiphys_sim::Chance;
 
 use crate::audit::Mark;
@@ -18,8 +18,7 @@ use crate::deploy::{arguments, configure, deploy};
 const KILLS: u32 = 1;
 
 pub(crate) fn kills() -> u32 {
-    std::env::var("TIPHYS_E2E_KILLS")
-        .map_or(KILLS, |text| text.parse().expect("TIPHYS_E2E_KILLS is a number"))
+    count("TIPHYS_E2E_KILLS", KILLS)
 }
 
 pub(crate) async fn after_kills(world: Arc<World>) {

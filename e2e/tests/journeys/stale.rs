@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tiphys_e2e::{Site, World, figure};
+use tiphys_e2e::{Site, World, count, figure};
 use tiphys_lab::repository::{AppSource, Behaviour};
 use tiphys_model::platform::{Retry, Timeouts};
 
@@ -20,8 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 const TOGETHER: usize = 10;
 
 pub(crate) async fn from_before_the_sync(world: Arc<World>) {
-    let times = std::env::var("TIPHYS_E2E_STALE")
-        .map_or(TIMES, |text| text.parse().expect("TIPHYS_E2E_STALE is a number"));
+    let times = count("TIPHYS_E2E_STALE", TIMES);
     let together = times.min(TOGETHER);
     let mut site = Site::new(&world, "stale").await;
     let (mut tried, mut traps, mut generation) = (0, 0, 0);

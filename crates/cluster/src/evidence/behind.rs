@@ -21,8 +21,8 @@ impl Witness {
         project: &str,
         chain: &[&Node],
     ) -> Option<String> {
-        let shown = chain.iter().find(|node| is_workload(&node.kind))?;
-        let live = self.live(app, project, &shown.object(), &shown.version).await.ok()?;
+        let shown = chain.iter().find(|node| is_workload(&node.object.kind))?;
+        let live = self.live(app, project, &shown.object, &shown.version).await.ok()?;
         contradiction(shown, &live)?;
         tokio::time::sleep(LATER).await;
         let tree = self.tree(app, project).await.ok()?;

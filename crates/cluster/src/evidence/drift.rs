@@ -15,10 +15,8 @@ pub(super) struct ManagedList {
 #[derive(Debug, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Managed {
-    group: String,
-    kind: String,
-    namespace: String,
-    name: String,
+    #[serde(flatten)]
+    pub(super) object: ObjectName,
     live_state: String,
     target_state: String,
     normalized_live_state: String,
@@ -34,7 +32,7 @@ pub(super) fn differences(resources: &[Managed], limit: usize) -> Vec<String> {
     let mut found = Vec::new();
     for resource in resources.iter().filter(|resource| !resource.hook) {
         let (live, target) = (state(&resource.live_state), state(&resource.target_state));
-        let name = format!("{}/{}", resource.kind, resource.name);
+        let name = resource.name();
         match (live, target) {
             (Value::Null, Value::Null) => {}
             (Value::Null, _) => found.push(format!("{name}: is not in the cluster")),
@@ -58,7 +56,7 @@ pub(super) fn differences(resources: &[Managed], limit: usize) -> Vec<String> {
 
 /// A resource whose controller has not seen its newest generation.
 pub(super) fn lagging(resource: &Managed) -> Option<String> {
-    lags(&state(&resource.live_state)).then(|| format!("{}/{}", resource.kind, resource.name))
+    lags(&state(&resource.live_state)).then(|| resource.name())
 }
 
 /// Whether the controller of an object has not seen its newest generation, as far as it says.
@@ -70,13 +68,8 @@ pub(super) fn lags(live: &Value) -> bool {
 }
 
 impl Managed {
-    pub(super) fn object(&self) -> ObjectName {
-        ObjectName {
-            group: self.group.clone(),
-            kind: self.kind.clone(),
-            namespace: self.namespace.clone(),
-            name: self.name.clone(),
-        }
+    fn name(&self) -> String {
+        format!("{}/{}", self.object.kind, self.object.name)
     }
 
     /// Of its API.
@@ -93,7 +86,7 @@ pub(super) fn held_back(resource: &Managed) -> Option<String> {
     let since = live.pointer("/metadata/deletionTimestamp")?.as_str()?;
     let finalizers = live.pointer("/metadata/finalizers")?.as_array()?;
     let finalizers: Vec<&str> = finalizers.iter().filter_map(Value::as_str).collect();
-    let name = format!("{}/{}", resource.kind, resource.name);
+    let name = resource.name();
     let waits = format!("waits for the finalizers {}", finalizers.join(", "));
     (!finalizers.is_empty()).then(|| format!("{name} is being deleted since {since} and {waits}"))
 }
@@ -157,10 +150,12 @@ mod tests {
     fn managed(live: &Value, target: &Value) -> Managed {
         let text = |value: &Value| value.to_string();
         Managed {
-            group: "apps".to_owned(),
-            kind: "Deployment".to_owned(),
-            namespace: "shop".to_owned(),
-            name: "web".to_owned(),
+            object: ObjectName {
+                group: "apps".to_owned(),
+                kind: "Deployment".to_owned(),
+                namespace: "shop".to_owned(),
+                name: "web".to_owned(),
+            },
             live_state: text(live),
             target_state: text(target),
             normalized_live_state: text(live),
@@ -202,7 +197,8 @@ mod tests {
         assert_eq!(paths(&Value::Null, &object), ["Deployment/web: is not in the cluster"]);
         assert_eq!(paths(&object, &Value::Null), ["Deployment/web: is not in the source any more"]);
         assert_eq!(paths(&object, &object), Vec::<String>::new());
-        let empty = Managed { kind: "A".to_owned(), ..Managed::default() };
+        let object = ObjectName { kind: "A".to_owned(), ..ObjectName::default() };
+        let empty = Managed { object, ..Managed::default() };
         assert_eq!(differences(&[empty], 10), Vec::<String>::new());
     }
 
@@ -250,10 +246,13 @@ mod tests {
 
     #[test]
     fn a_resource_is_asked_for_by_all_that_it_is_known_by() {
-        let live = json!({ "apiVersion": "apps/v1" });
-        let resource = managed(&live, &live);
-        let ObjectName { group, kind, namespace, name } = resource.object();
-        assert_eq!([group, kind, namespace, name], ["apps", "Deployment", "shop", "web"]);
+        let resource = json!({
+            "group": "apps", "kind": "Deployment", "namespace": "shop", "name": "web",
+            "liveState": json!({ "apiVersion": "apps/v1" }).to_string(),
+        });
+        let resource: Managed = serde_json::from_value(resource).unwrap();
         assert_eq!(resource.version(), "v1");
+        let ObjectName { group, kind, namespace, name } = resource.object;
+        assert_eq!([group, kind, namespace, name], ["apps", "Deployment", "shop", "web"]);
     }
 }

@@ -16,8 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The end of what a pod has written.
 pub(super) async fn of(client: &Client, pod: &Node) -> Result<Vec<String>, String> {
-    let pods: Api<Pod> = Api::namespaced(client.clone(), &pod.namespace);
-    let name = &pod.name;
+    let pods: Api<Pod> = Api::namespaced(client.clone(), &pod.object.namespace);
+    let name = &pod.object.name;
     let reading = async {
         let container = troubled_container(&pods.get(name).await?);
         let params =

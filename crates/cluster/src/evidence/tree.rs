@@ -17,12 +17,10 @@ pub(super) struct Tree {
 #[derive(Debug, Clone, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Node {
-    group: String,
+    #[serde(flatten)]
+    pub(super) object: ObjectName,
     /// Of its API.
     pub(super) version: String,
-    pub(super) kind: String,
-    pub(super) namespace: String,
-    pub(super) name: String,
     pub(super) uid: String,
     pub(super) resource_version: String,
     parent_refs: Option<Vec<Parent>>,
@@ -54,16 +52,7 @@ const VAULT_SEALED: &str = "vault-sealed";
 
 impl Node {
     pub(super) fn name(&self) -> String {
-        format!("{}/{}", self.kind, self.name)
-    }
-
-    pub(super) fn object(&self) -> ObjectName {
-        ObjectName {
-            group: self.group.clone(),
-            kind: self.kind.clone(),
-            namespace: self.namespace.clone(),
-            name: self.name.clone(),
-        }
+        format!("{}/{}", self.object.kind, self.object.name)
     }
 
     /// Argo CD shows the labels of pods.
@@ -73,7 +62,7 @@ impl Node {
 
     /// A claim that is there, and has no volume.
     fn is_pending_claim(&self) -> bool {
-        self.kind == "PersistentVolumeClaim" && self.health() == Health::Progressing
+        self.object.kind == "PersistentVolumeClaim" && self.health() == Health::Progressing
     }
 
     /// What has no health check is as good as what is healthy.
@@ -102,7 +91,7 @@ impl fmt::Display for Node {
 
 impl Tree {
     pub(super) fn members(&self) -> Vec<ObjectName> {
-        self.nodes.iter().flatten().map(Node::object).collect()
+        self.nodes.iter().flatten().map(|node| node.object.clone()).collect()
     }
 
     pub(super) fn node(&self, uid: &str) -> Option<&Node> {

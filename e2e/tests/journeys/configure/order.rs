@@ -2,13 +2,12 @@
 //! events out of order for as long as it runs.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, LogParams, Patch, PatchParams};
 use serde_json::json;
-use tiphys_e2e::{World, figure};
+use tiphys_e2e::{World, figure, until};
 
 use super::ground::Ground;
 
@@ -25,15 +24,14 @@ async fn restarted(world: &World) {
     let pods: Api<Pod> = Api::namespaced(world.client.clone(), "argocd");
     let before = pods.get(CONTROLLER).await.expect("the controller").metadata.uid;
     pods.delete(CONTROLLER, &DeleteParams::default()).await.expect("it can be restarted");
-    loop {
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        let Some(pod) = pods.get_opt(CONTROLLER).await.expect("an answer") else { continue };
+    let (pods, before) = (&pods, &before);
+    until("a new controller is ready", || async move {
+        let Some(pod) = pods.get_opt(CONTROLLER).await.expect("an answer") else { return false };
         let conditions = pod.status.and_then(|status| status.conditions).unwrap_or_default();
         let ready = conditions.iter().any(|c| c.type_ == "Ready" && c.status == "True");
-        if ready && pod.metadata.uid != before {
-            return;
-        }
-    }
+        ready && pod.metadata.uid != *before
+    })
+    .await;
 }
 
 async fn log(world: &World) -> String {

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
-use tiphys_e2e::{Site, World};
+use tiphys_e2e::{Site, World, until};
 use tiphys_lab::repository::{AppSource, Behaviour};
 
 use super::Eye;
@@ -25,9 +25,11 @@ async fn run_controller(world: &World, replicas: u32) {
     sets.patch(CONTROLLER, &PatchParams::default(), &scale).await.expect("it can be scaled");
     let pods: Api<Pod> = Api::namespaced(world.client.clone(), "argocd");
     let name = format!("{CONTROLLER}-0");
-    while pods.get_opt(&name).await.expect("an answer").is_some() != (replicas > 0) {
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
+    let (pods, name) = (&pods, &name);
+    until("the controller is scaled", || async move {
+        pods.get_opt(name).await.expect("an answer").is_some() == (replicas > 0)
+    })
+    .await;
 }
 
 pub(crate) async fn is_told(world: Arc<World>) {
@@ -51,13 +53,12 @@ pub(crate) async fn is_told(world: Arc<World>) {
 
     run_controller(&world, 0).await;
     let deployments: Api<Deployment> = Api::namespaced(world.client.clone(), APP);
-    loop {
+    let deployments = &deployments;
+    until("the Deployment is available", || async move {
         let deployment = deployments.get(APP).await.expect("the Deployment");
-        if deployment.status.and_then(|status| status.available_replicas) == Some(1) {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(500)).await;
-    }
+        deployment.status.and_then(|status| status.available_replicas) == Some(1)
+    })
+    .await;
     let (code, late, stderr) = eye.look(&["why", APP]).await;
     run_controller(&world, 1).await;
     assert_eq!((code, &*stderr), (Some(0), ""), "{late}");

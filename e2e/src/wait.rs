@@ -1,0 +1,15 @@
+//! Waiting for what should happen, and not for ever.
+
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(90);
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// Waits until something holds; `what` says it, if it never does.
+pub async fn until<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) {
+    let began = Instant::now();
+    while !holds().await {
+        assert!(began.elapsed() < PATIENCE, "{what}: not within {} s", PATIENCE.as_secs());
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
