@@ -10,8 +10,9 @@ use kube::api::{ListParams, LogParams};
 use kube::{Api, Client};
 use secrecy::SecretString;
 use serde_json::{Value, json};
-use tiphys_cluster::argocd::{ArgoCd, Endpoint, PATIENCE, Security};
-use tiphys_cluster::{ClusterError, Hold};
+use tiphys_argocd::rest::{ArgoCd, Endpoint, PATIENCE, Security};
+use tiphys_cluster::ClusterError;
+use tiphys_engine::Hold;
 use tiphys_lab::git::GitServer;
 
 use crate::{Ground, Place};

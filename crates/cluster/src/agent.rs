@@ -10,17 +10,17 @@ use kube::Client;
 use kube::client::Body;
 
 /// The program alone.
-pub(crate) const PROGRAM: HeaderValue =
+pub const PROGRAM: HeaderValue =
     HeaderValue::from_static(concat!("tiphys/", env!("CARGO_PKG_VERSION")));
 
 /// The program within a run. A run's name is made of letters, digits and dashes.
-pub(crate) fn in_run(run: &str) -> HeaderValue {
+pub fn in_run(run: &str) -> HeaderValue {
     let name = format!("tiphys/{} run {run}", env!("CARGO_PKG_VERSION"));
     HeaderValue::try_from(name).unwrap_or(PROGRAM)
 }
 
 /// The same client, whose requests carry a name. The name that was given last counts.
-pub(crate) fn named(client: &Client, agent: HeaderValue) -> Client {
+pub fn named(client: &Client, agent: HeaderValue) -> Client {
     let namespace = client.default_namespace().to_owned();
     Client::new(Named { client: client.clone(), agent }, namespace)
 }

@@ -6,7 +6,8 @@ use serde_json::Value;
 use crate::error::{ClusterError, Kind};
 
 /// Names the fields that somebody else manages, and who. `what` is the object in words.
-pub(crate) fn conflict(what: &str, desired: &Value, status: &Status) -> ClusterError {
+#[must_use]
+pub fn conflict(what: &str, desired: &Value, status: &Status) -> ClusterError {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     let fields: Vec<(String, String)> = causes
         .filter(|cause| cause.reason == "FieldManagerConflict")

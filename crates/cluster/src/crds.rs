@@ -13,7 +13,7 @@ const NUDGED: &str = "tiphys.dev/nudged";
 /// An API server that has just begun to serve a CRD may not be able to list its objects for a
 /// moment. If the CRD is deleted then, it is not tried again until the CRD changes: so it is
 /// changed.
-pub(crate) async fn nudge(client: &Client, crd: &Value) -> Result<(), ClusterError> {
+pub async fn nudge(client: &Client, crd: &Value) -> Result<(), ClusterError> {
     if !is_forgotten(crd) {
         return Ok(());
     }

@@ -9,14 +9,15 @@ use serde::de::DeserializeOwned;
 use crate::error::ClusterError;
 
 /// Parameters that fit the object with this uid only: another one of the same name is not ours.
-pub(crate) fn only(uid: Option<String>) -> DeleteParams {
+#[must_use]
+pub fn only(uid: Option<String>) -> DeleteParams {
     let preconditions = Some(Preconditions { uid, resource_version: None });
     DeleteParams { preconditions, ..DeleteParams::default() }
 }
 
 /// Deletes an object. One that has gone by itself, or was replaced by another of the same name, is
 /// as it should be. `what` says what cannot be done, if it cannot.
-pub(crate) async fn delete<K>(
+pub async fn delete<K>(
     objects: &Api<K>,
     name: &str,
     params: &DeleteParams,

@@ -2,6 +2,6 @@
 
 use base64::Engine;
 
-pub(crate) fn encoded(bytes: impl AsRef<[u8]>) -> String {
+pub fn encoded(bytes: impl AsRef<[u8]>) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }

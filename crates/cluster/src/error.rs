@@ -99,7 +99,7 @@ fn from_kube(what: String, error: &kube::Error) -> ClusterError {
 }
 
 /// An error with everything it says it comes from, each thing once.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {

@@ -9,14 +9,14 @@ use tokio::sync::oneshot;
 use crate::error::{ClusterError, Kind};
 
 /// A connection to a port of a pod.
-pub(crate) struct Forward {
-    pub(crate) stream: DuplexStream,
+pub struct Forward {
+    pub stream: DuplexStream,
     /// What the pod's node says when nobody listens there. It says nothing when somebody does.
-    pub(crate) refused: oneshot::Receiver<String>,
+    pub refused: oneshot::Receiver<String>,
 }
 
 /// A pod with these labels that is ready; `None` if there is none.
-pub(crate) async fn ready_pod(
+pub async fn ready_pod(
     pods: &Api<Pod>,
     labels: &str,
     what: &str,
@@ -26,7 +26,7 @@ pub(crate) async fn ready_pod(
 }
 
 /// Connects to a port of a pod.
-pub(crate) async fn forward(
+pub async fn forward(
     pods: &Api<Pod>,
     pod: &str,
     port: u16,

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::error::ClusterError;
 
 /// All kinds, each in the version that the cluster recommends.
-pub(crate) struct Kinds {
+pub struct Kinds {
     client: Client,
     /// By group and kind.
     known: BTreeMap<(String, String), Known>,
@@ -45,7 +45,7 @@ impl fmt::Display for ObjectName {
 impl Kinds {
     /// One request: an API that is registered and does not answer is left out, where asking each
     /// of them would fail.
-    pub(crate) async fn discover(client: &Client) -> Result<Self, ClusterError> {
+    pub async fn discover(client: &Client) -> Result<Self, ClusterError> {
         let found = Discovery::new(client.clone()).run_aggregated().await;
         let found = found.map_err(ClusterError::kube("the cluster does not say what it has"))?;
         let all = found.groups().flat_map(kube::discovery::ApiGroup::recommended_resources);
@@ -60,13 +60,15 @@ impl Kinds {
     }
 
     /// Where to ask for an object; nowhere, if there is no such kind.
-    pub(crate) fn api(&self, object: &ObjectName) -> Option<Api<DynamicObject>> {
+    #[must_use]
+    pub fn api(&self, object: &ObjectName) -> Option<Api<DynamicObject>> {
         let known = self.known_of(object)?;
         Some(self.at(object, known, &known.resource))
     }
 
     /// Where to write an object that is in this version of its kind.
-    pub(crate) fn api_in(&self, object: &ObjectName, version: &str) -> Option<Api<DynamicObject>> {
+    #[must_use]
+    pub fn api_in(&self, object: &ObjectName, version: &str) -> Option<Api<DynamicObject>> {
         let known = self.known_of(object)?;
         let mut resource = known.resource.clone();
         resource.api_version = match &*object.group {
@@ -91,10 +93,7 @@ impl Kinds {
     }
 
     /// The object as it is now; `None` if it is not there, or there is no such kind.
-    pub(crate) async fn get(
-        &self,
-        object: &ObjectName,
-    ) -> Result<Option<DynamicObject>, kube::Error> {
+    pub async fn get(&self, object: &ObjectName) -> Result<Option<DynamicObject>, kube::Error> {
         match self.api(object) {
             Some(api) => api.get_opt(&object.name).await,
             None => Ok(None),
@@ -102,13 +101,14 @@ impl Kinds {
     }
 
     /// The groups that have a kind of this name.
-    pub(crate) fn groups_of(&self, kind: &str) -> Vec<&str> {
+    #[must_use]
+    pub fn groups_of(&self, kind: &str) -> Vec<&str> {
         let same = self.known.keys().filter(|(_, known)| known == kind);
         same.map(|(group, _)| group.as_str()).collect()
     }
 
     /// All kinds of which objects can be listed and deleted.
-    pub(crate) fn listable(&self) -> impl Iterator<Item = (&ApiResource, Api<DynamicObject>)> {
+    pub fn listable(&self) -> impl Iterator<Item = (&ApiResource, Api<DynamicObject>)> {
         let listable = self.known.values().filter(|known| known.listable);
         listable.map(|known| (&known.resource, Api::all_with(self.client.clone(), &known.resource)))
     }

@@ -16,7 +16,7 @@ pub const FIELD_MANAGER: &str = "tiphys";
 /// The same for what Phase 1 installs: objects that `configure` adds to have two owners.
 pub const BOOTSTRAP_MANAGER: &str = "tiphys.bootstrap";
 /// Into how many ConfigMaps the deployed graph may be split: a Role has to name them all.
-pub const GRAPH_SHARDS: usize = 8;
+pub(crate) const GRAPH_SHARDS: usize = 8;
 
 /// The platform's Lease, ServiceAccount, Role, RoleBinding and first ConfigMap.
 #[must_use]

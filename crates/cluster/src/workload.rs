@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 
-pub(crate) fn is_workload(kind: &str) -> bool {
+#[must_use]
+pub fn is_workload(kind: &str) -> bool {
     ["Deployment", "StatefulSet", "DaemonSet"].contains(&kind)
 }
 
 /// What a workload waits for; nothing once it is ready.
-pub(crate) fn awaits(live: &Value) -> Option<String> {
+pub fn awaits(live: &Value) -> Option<String> {
     let number = |pointer: &str| live.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
     if number("/status/observedGeneration") < number("/metadata/generation") {
         return Some("its controller has not seen it yet".to_owned());

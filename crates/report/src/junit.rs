@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use tiphys_run::preflight::{Check, Outcome, Report, Section};
+use tiphys_assess::preflight::{Check, Outcome, Report, Section};
 
 /// One suite for each section. JUnit has no warnings: those have passed, and say so.
 pub struct JunitReport<'a>(pub &'a Report);

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use anstyle::Style;
-use tiphys_run::preflight::cluster::Inventory;
-use tiphys_run::preflight::resources::Resources;
-use tiphys_run::preflight::{Check, Outcome, Report, Verdict};
+use tiphys_assess::preflight::cluster::Inventory;
+use tiphys_assess::preflight::resources::Resources;
+use tiphys_assess::preflight::{Check, Outcome, Report, Verdict};
 
 use crate::columns::{Align, Cell, columns};
 use crate::status::one_line;
@@ -126,10 +126,10 @@ fn summary(report: &Report) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use tiphys_assess::preflight::cluster::Node;
+    use tiphys_assess::preflight::connectivity::{Endpoint, Purpose, Tried, judge};
+    use tiphys_assess::preflight::{Findings, Requirement, Section, Trouble};
     use tiphys_model::PlatformName;
-    use tiphys_run::preflight::cluster::Node;
-    use tiphys_run::preflight::connectivity::{Endpoint, Purpose, Tried, judge};
-    use tiphys_run::preflight::{Findings, Requirement, Section, Trouble};
 
     use super::*;
 

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use anstyle::Style;
+use tiphys_assess::status::{AppStatus, RootCause, State, Status};
 use tiphys_model::{AppName, Health, SyncStatus};
-use tiphys_run::status::{AppStatus, RootCause, State, Status};
 
 use crate::columns::{Align, Cell, columns};
 use crate::diagnostics::harmless;
@@ -239,9 +239,9 @@ pub(crate) fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tiphys_assess::status::{Authority, Bypass, HoldStatus, PlatformPhase, RunStatus};
     use tiphys_model::PlatformName;
     use tiphys_model::platform::Hold;
-    use tiphys_run::status::{Authority, Bypass, HoldStatus, PlatformPhase, RunStatus};
 
     use super::*;
 

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use tiphys_assess::status::{Answer, AppStatus, Check, State};
 use tiphys_run::Evidence;
-use tiphys_run::status::{Answer, AppStatus, Check, State};
 
 use crate::columns::{Align, Cell, columns};
 use crate::status::{one_line, since, style};

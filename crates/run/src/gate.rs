@@ -115,7 +115,8 @@ impl Suspicion {
 }
 
 /// What makes every further question useless.
-pub(crate) fn hopeless(seen: &Observation) -> Option<Cause> {
+#[must_use]
+pub fn hopeless(seen: &Observation) -> Option<Cause> {
     if seen.deleting.is_some() {
         return Some(Cause::BeingDeleted);
     }
@@ -124,7 +125,8 @@ pub(crate) fn hopeless(seen: &Observation) -> Option<Cause> {
 }
 
 /// Questions 4 to 7, which an app that was synced and one that need not be have in common.
-pub(crate) fn missing(seen: &Observation, tolerated: &[String]) -> Option<Missing> {
+#[must_use]
+pub fn missing(seen: &Observation, tolerated: &[String]) -> Option<Missing> {
     if !seen.compared_to_spec {
         return Some(Missing::Comparison);
     }
@@ -148,7 +150,8 @@ pub fn is_ripe(seen: &Observation, tolerated: &[String]) -> bool {
     done && seen.health == Health::Healthy && seen.operation.is_none()
 }
 
-pub(crate) fn comparison_trouble(seen: &Observation) -> Option<Suspicion> {
+#[must_use]
+pub fn comparison_trouble(seen: &Observation) -> Option<Suspicion> {
     let kinds = [ConditionKind::Comparison, ConditionKind::Unknown];
     let condition = seen.condition(&kinds)?;
     Some(Suspicion::Comparison { message: condition.message.clone() })

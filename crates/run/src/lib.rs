@@ -12,9 +12,9 @@ mod line;
 mod machine;
 mod observation;
 pub mod planted;
-pub mod preflight;
+
 mod recorder;
-pub mod status;
+
 mod time;
 mod view;
 

@@ -134,10 +134,7 @@ impl Observation {
     }
 
     /// What drifted and is not tolerated.
-    pub(crate) fn untolerated<'a>(
-        &'a self,
-        tolerated: &'a [String],
-    ) -> impl Iterator<Item = &'a Drifted> {
+    pub fn untolerated<'a>(&'a self, tolerated: &'a [String]) -> impl Iterator<Item = &'a Drifted> {
         let tolerated = move |drifted: &&Drifted| {
             !tolerated.iter().any(|resource| *resource == *drifted.resource)
         };

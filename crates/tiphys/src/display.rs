@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use tiphys_cluster::{Leftover, News};
+use tiphys_engine::{Leftover, News};
 use tiphys_model::Plan;
 use tiphys_run::{Action, EventLine, Recorder, RunView, Time};
 use tokio::sync::oneshot;

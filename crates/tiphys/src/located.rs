@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use tiphys_cluster::{Access, ClusterError, DeployedGraph, GraphStore, Kind};
+use tiphys_cluster::{Access, ClusterError, Kind};
+use tiphys_engine::{DeployedGraph, GraphStore};
 use tiphys_model::Platform;
 
 use crate::args::DeployedArgs;

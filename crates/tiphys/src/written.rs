@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 use tiphys_cluster::ObjectName;
-use tiphys_cluster::bootstrap::Applied;
-use tiphys_cluster::configure::{Change, Outcome};
+use tiphys_install::bootstrap::Applied;
+use tiphys_install::configure::{Change, Outcome};
 use tiphys_report::{ObjectLine, ObjectState, object_table};
 
 use crate::args::ObjectsFormat;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
-use tiphys_cluster::Application;
+use tiphys_argocd::Application;
 use tiphys_e2e::{Site, World};
 use tiphys_lab::repository::{AppSource, Behaviour};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
-use tiphys_cluster::Application;
+use tiphys_argocd::Application;
 use tiphys_e2e::{Site, World, operation};
 use tiphys_lab::repository::{AppSource, Behaviour};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tiphys_cluster::Application;
+use tiphys_argocd::Application;
 use tiphys_e2e::{Recording, Site, World, Written, count, figure, operation};
 use tiphys_lab::repository::{AppSource, Behaviour};
 use tiphys_run::gate::{Applied, Expectation, OperationProgress, applied};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use kube::ResourceExt;
-use tiphys_cluster::Application;
+use tiphys_argocd::Application;
 use tiphys_e2e::{Site, World, figure};
 use tiphys_lab::audit::{self, Record};
 

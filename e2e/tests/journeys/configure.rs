@@ -12,8 +12,8 @@ use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
-use tiphys_cluster::argocd::{CallError, PATIENCE, Refusal, SyncRequest};
-use tiphys_cluster::credentials;
+use tiphys_argocd::credentials;
+use tiphys_argocd::rest::{CallError, PATIENCE, Refusal, SyncRequest};
 use tiphys_cluster::names::Purpose;
 use tiphys_e2e::{Site, World, operation};
 use tiphys_run::Revisions;
@@ -228,7 +228,7 @@ pub(crate) async fn rights_of_a_run(world: Arc<World>) {
     let pods: Api<Pod> = Api::namespaced(run.clone(), "argocd");
     forbidden(pods.delete("any", &DeleteParams::default()).await.map(|_| ()));
     let patch = Patch::Merge(json!({ "metadata": { "annotations": { "a": "b" } } }));
-    let applications: Api<tiphys_cluster::Application> = Api::namespaced(run.clone(), "argocd");
+    let applications: Api<tiphys_argocd::Application> = Api::namespaced(run.clone(), "argocd");
     forbidden(applications.patch(&root, &PatchParams::default(), &patch).await.map(|_| ()));
     let projects = projects(&run);
     forbidden(projects.patch(project, &PatchParams::default(), &patch).await.map(|_| ()));
@@ -282,7 +282,7 @@ pub(crate) async fn what_is_missing(world: Arc<World>) {
 
 impl Ground {
     /// A token counts once Argo CD has read its accounts and its policy anew.
-    async fn until_known(&self, argocd: &tiphys_cluster::argocd::ArgoCd) {
+    async fn until_known(&self, argocd: &tiphys_argocd::rest::ArgoCd) {
         let site: &Site = &self.site;
         let (root, project) = (site.platform.root_name(), &site.platform.root_project);
         let mut last = None;
@@ -296,7 +296,7 @@ impl Ground {
         unreachable!("the token is not accepted: {last:?}")
     }
 
-    async fn until_refused(&self, argocd: &tiphys_cluster::argocd::ArgoCd) -> Refusal {
+    async fn until_refused(&self, argocd: &tiphys_argocd::rest::ArgoCd) -> Refusal {
         let (root, project) = (self.site.platform.root_name(), &self.site.platform.root_project);
         for _ in 0..100 {
             if let Some(refusal) = refusal(&argocd.get(&root, project).await) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use http::Method;
 use serde_json::{Value, json};
-use tiphys_cluster::argocd::PATIENCE;
+use tiphys_argocd::rest::PATIENCE;
 use tiphys_e2e::{Recording, Site, World, Written, count, figure};
 use tiphys_health::{Evaluator, Limits, definitions};
 use tiphys_lab::repository::{AppSource, Behaviour};

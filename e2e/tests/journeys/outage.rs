@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::Method;
 use serde_json::Value;
-use tiphys_cluster::argocd::PATIENCE;
+use tiphys_argocd::rest::PATIENCE;
 use tiphys_e2e::{PlatformFile, Site, World};
 use tiphys_lab::{Cluster, Home};
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
-use tiphys_cluster::Application;
+use tiphys_argocd::Application;
 use tiphys_e2e::{Site, World, figure, seed, tiphys};
 use tiphys_lab::repository::{AppSource, Behaviour};
 use tiphys_model::AppIx;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use tiphys_assess::preflight::quantity::{thousandths, units};
 use tiphys_e2e::{Ground, figure, tiphys};
 use tiphys_lab::Home;
-use tiphys_run::preflight::quantity::{thousandths, units};
 
 use crate::setting::Setting;
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum, ValueHint};
 
-use tiphys_cluster::mounted::{self, Mounted};
+use tiphys_install::mounted::{self, Mounted};
 
 use super::{ClusterArgs, DeployedArgs};
 use crate::failure::Failure;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueHint};
-use tiphys_cluster::Forced;
+use tiphys_engine::Forced;
 
 use super::{ClusterArgs, DeployedArgs, RunFormat, parse_duration};
 

@@ -6,12 +6,12 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tiphys_cluster::bootstrap::{
+use tiphys_cluster::{Access, ClusterError, Kind};
+use tiphys_install::bootstrap::{
     self, Installation, Rendered, Rotation, Stage, Taking, rotate_initial,
 };
-use tiphys_cluster::configure::{Mode, configure};
-use tiphys_cluster::mounted::Mounted;
-use tiphys_cluster::{Access, ClusterError, Kind};
+use tiphys_install::configure::{Mode, configure};
+use tiphys_install::mounted::Mounted;
 use tiphys_model::bootstrap::Installer;
 use tiphys_model::{Bootstrap, Exit, Platform};
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::Value;
-use tiphys_cluster::configure::{Change, Mode, Outcome, configure};
+use tiphys_install::configure::{Change, Mode, Outcome, configure};
 use tiphys_report::difference;
 
 use crate::args::{ConfigureArgs, ObjectsFormat};

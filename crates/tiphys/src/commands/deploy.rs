@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 
-use tiphys_cluster::bootstrap::{Taking, is_bootstrapped};
-use tiphys_cluster::{Access, Check, Deploy};
+use tiphys_cluster::Access;
+use tiphys_engine::{Check, Deploy};
+use tiphys_install::bootstrap::{Taking, is_bootstrapped};
 use tiphys_model::{Exit, Plan, Platform};
 use tiphys_plan::Reach;
 use tiphys_run::{Action, Verdict};

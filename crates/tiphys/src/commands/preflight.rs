@@ -1,12 +1,13 @@
 //! `tiphys preflight`: Phase 0. It changes nothing.
 
-use tiphys_cluster::bootstrap::Taking;
-use tiphys_cluster::preflight::Preflight;
-use tiphys_cluster::{Access, Signals};
+use tiphys_assess::preflight::{Outcome, Report, Section, Verdict};
+use tiphys_cluster::Access;
+use tiphys_engine::Signals;
+use tiphys_inspect::preflight::Preflight;
+use tiphys_install::bootstrap::Taking;
 use tiphys_model::{Exit, Platform};
 use tiphys_report::{JunitReport, PreflightReport};
 use tiphys_run::Signal;
-use tiphys_run::preflight::{Outcome, Report, Section, Verdict};
 
 use crate::args::{CredentialsArgs, PreflightArgs, PreflightFormat};
 use crate::failure::Failure;

@@ -1,7 +1,8 @@
 //! `tiphys rotate-credentials`: new tokens for old ones.
 
-use tiphys_cluster::bootstrap::{Rotation, rotate_own};
-use tiphys_cluster::{configure, names};
+use tiphys_cluster::names;
+use tiphys_install::bootstrap::{Rotation, rotate_own};
+use tiphys_install::configure;
 
 use crate::args::RotateArgs;
 use crate::failure::Failure;

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 
-use tiphys_cluster::{Leftover, Prober, status};
+use tiphys_assess::status::{Situation, State, Status};
+use tiphys_engine::Leftover;
+use tiphys_evidence::Prober;
+use tiphys_inspect::status;
 use tiphys_model::{AppName, Exit};
 use tiphys_report::{Size, StatusReport, status_line};
 use tiphys_run::Signal;
-use tiphys_run::status::{Situation, State, Status};
 
 use crate::args::{DocumentFormat, StatusArgs};
 use crate::commands::validate::{Looked, json};

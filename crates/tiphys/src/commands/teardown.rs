@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 
-use tiphys_cluster::{Access, DeployedGraph, Extent, Leftover, News, Teardown, TornDown, Wishes};
+use tiphys_cluster::Access;
+use tiphys_engine::{DeployedGraph, Extent, Leftover, News, Teardown, TornDown, Wishes};
 use tiphys_model::{Exit, Plan, Platform, Scope};
 use tiphys_plan::Reach;
 use tiphys_run::Action;

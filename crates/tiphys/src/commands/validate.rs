@@ -1,10 +1,11 @@
 //! `tiphys validate`: whether the platform is as it should be. It changes nothing.
 
 use serde::Serialize;
-use tiphys_cluster::{Prober, status};
+use tiphys_assess::status::Status;
+use tiphys_evidence::Prober;
+use tiphys_inspect::status;
 use tiphys_model::{Exit, Plan, Platform};
 use tiphys_report::ValidateReport;
-use tiphys_run::status::Status;
 
 use crate::args::{DocumentFormat, LookArgs, ValidateArgs};
 use crate::commands::plan::plan;

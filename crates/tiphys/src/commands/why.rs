@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use tiphys_cluster::evidence::{Found, Witness};
-use tiphys_cluster::{ClusterError, Prober, status};
+use tiphys_assess::status::{AppStatus, Check, PlatformPhase, Situation, State, Status, checklist};
+use tiphys_cluster::ClusterError;
+use tiphys_evidence::Prober;
+use tiphys_evidence::{Found, Witness};
+use tiphys_inspect::status;
 use tiphys_model::{App, AppName, Exit};
 use tiphys_report::WhyReport;
-use tiphys_run::status::{AppStatus, Check, PlatformPhase, Situation, State, Status, checklist};
 use tiphys_run::{Evidence, Observation};
 
 use crate::args::{DocumentFormat, WhyArgs};

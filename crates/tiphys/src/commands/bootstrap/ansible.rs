@@ -4,8 +4,8 @@ use std::fs;
 use std::process::Stdio;
 use std::time::Duration;
 
-use tiphys_cluster::bootstrap::{Stage, Taking};
 use tiphys_cluster::{Access, ClusterError, Kind};
+use tiphys_install::bootstrap::{Stage, Taking};
 
 use super::write_stages;
 

@@ -1,6 +1,6 @@
 //! `tiphys deploy --dry-run`: what a run would find to do, without touching anything.
 
-use tiphys_cluster::{Forecast, forecast};
+use tiphys_inspect::{Forecast, forecast};
 use tiphys_model::{Exit, Plan, Platform};
 
 use crate::args::DeployArgs;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use tiphys_cluster::{DeployedGraph, Extent, GraphStore, Wishes};
+use tiphys_engine::{DeployedGraph, Extent, GraphStore, Wishes};
 use tiphys_model::{AppName, Exit, Platform};
 
 use crate::args::DeployArgs;

@@ -1,0 +1,15 @@
+//! Argo CD as a run sees it and acts on it: Applications, the REST API, tokens, tracking.
+//!
+//! May touch: Applications and Secrets in Argo CD's namespace, and Argo CD's API server. What an
+//! Application means is decided elsewhere: here it becomes an `Observation`.
+
+pub mod application;
+mod client;
+pub mod credentials;
+pub mod installation;
+pub mod rest;
+pub mod tracking;
+pub mod watch;
+
+pub use application::Application;
+pub use client::Actor;

@@ -1,0 +1,158 @@
+//! Argo CD's own API, through which a run acts.
+
+mod call;
+mod token;
+mod transport;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderValue, Method};
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+use secrecy::SecretString;
+use serde::Serialize;
+use tiphys_model::OperationId;
+use tiphys_run::Revisions;
+
+use crate::application::{Application, OPERATION_INFO};
+pub use call::{CallError, Refusal};
+use tiphys_cluster::agent;
+use token::Token;
+pub use transport::{Endpoint, Security};
+
+/// How long an answer may take that does not wait for Argo CD's controller.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a refresh may take.
+pub(crate) const REFRESH_PATIENCE: Duration = Duration::from_secs(60);
+/// After this, Argo CD's controller may have missed that it was asked for.
+pub(crate) const REFRESH_MISSED: Duration = Duration::from_secs(5);
+
+/// A client with one account's token.
+#[derive(Clone)]
+pub struct ArgoCd {
+    http: transport::Http,
+    base: Arc<str>,
+    token: Option<Token>,
+    agent: HeaderValue,
+}
+
+/// What a sync applies, and how it is known again.
+#[derive(Debug, Clone, Copy)]
+pub struct SyncRequest<'a> {
+    pub project: &'a str,
+    pub operation: &'a OperationId,
+    pub revisions: &'a Revisions,
+    pub prune: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SyncBody<'a> {
+    project: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    source_positions: Vec<usize>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    revisions: Vec<&'a str>,
+    prune: bool,
+    /// Retries are ours.
+    retry_strategy: serde_json::Value,
+    infos: serde_json::Value,
+}
+
+impl ArgoCd {
+    #[must_use]
+    pub fn new(endpoint: Endpoint, token: Option<SecretString>) -> Self {
+        let base = endpoint.base();
+        let http = transport::http(endpoint);
+        ArgoCd { http, base, token: token.map(Token::new), agent: agent::PROGRAM }
+    }
+
+    #[must_use]
+    pub fn with_token(mut self, token: SecretString) -> Self {
+        self.token = Some(Token::new(token));
+        self
+    }
+
+    /// A token that is rotated while it is used is read again from its Secret.
+    pub(crate) fn renewing_from(mut self, secrets: Api<Secret>, name: &str) -> Self {
+        self.token = self.token.map(|token| token.renewing_from(secrets, name));
+        self
+    }
+
+    /// The same client, as part of a run.
+    #[must_use]
+    pub fn in_run(mut self, run: &str) -> Self {
+        self.agent = agent::in_run(run);
+        self
+    }
+
+    /// One look.
+    pub async fn get(&self, app: &str, project: &str) -> Result<Application, CallError> {
+        let path = format!("applications/{app}?project={project}");
+        self.call(Method::GET, &path, None::<&()>, PATIENCE).await
+    }
+
+    /// A refresh; returns when Argo CD has compared and assessed the app anew. The controller can
+    /// miss one that is asked for right after it has written the app itself, and asking again for
+    /// the same changes nothing that it could notice. So a hard one follows: if the first was only
+    /// slow, it ends with the first.
+    pub async fn refresh(&self, app: &str, project: &str) -> Result<Application, CallError> {
+        let ask = async |how: &str| {
+            let path = format!("applications/{app}?project={project}&refresh={how}");
+            self.call(Method::GET, &path, None::<&()>, REFRESH_PATIENCE).await
+        };
+        match tokio::time::timeout(REFRESH_MISSED, ask("normal")).await {
+            Ok(answer) => answer,
+            Err(_) => ask("hard").await,
+        }
+    }
+
+    /// Asks for a sync; the Application with the operation in it.
+    pub async fn sync(
+        &self,
+        app: &str,
+        request: SyncRequest<'_>,
+    ) -> Result<Application, CallError> {
+        let revisions: Vec<&str> = request.revisions.0.iter().map(|r| &**r).collect();
+        let several = revisions.len() > 1;
+        let body = SyncBody {
+            project: request.project,
+            revision: (!several).then(|| revisions.first().copied()).flatten(),
+            source_positions: if several { (1..=revisions.len()).collect() } else { Vec::new() },
+            revisions: if several { revisions } else { Vec::new() },
+            prune: request.prune,
+            retry_strategy: serde_json::json!({ "limit": 0 }),
+            infos: serde_json::json!([
+                { "name": OPERATION_INFO, "value": request.operation.to_string() }
+            ]),
+        };
+        let path = format!("applications/{app}/sync");
+        self.call(Method::POST, &path, Some(&body), PATIENCE).await
+    }
+
+    /// Stops the operation under way.
+    pub async fn terminate(&self, app: &str, project: &str) -> Result<(), CallError> {
+        let path = format!("applications/{app}/operation?project={project}");
+        let _: serde_json::Value = self.call(Method::DELETE, &path, None::<&()>, PATIENCE).await?;
+        Ok(())
+    }
+
+    /// Deletes the Application and, in the foreground, what it has applied.
+    pub async fn delete(&self, app: &str, project: &str) -> Result<(), CallError> {
+        let path = format!(
+            "applications/{app}?project={project}&cascade=true&propagationPolicy=foreground"
+        );
+        let _: serde_json::Value = self.call(Method::DELETE, &path, None::<&()>, PATIENCE).await?;
+        Ok(())
+    }
+
+    /// Deletes the Application and leaves what it has applied.
+    pub async fn release(&self, app: &str, project: &str) -> Result<(), CallError> {
+        let path = format!("applications/{app}?project={project}&cascade=false");
+        let _: serde_json::Value = self.call(Method::DELETE, &path, None::<&()>, PATIENCE).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,173 @@
+//! One request to Argo CD's API, and what its answers mean.
+
+use std::time::Duration;
+
+use http::{Method, Request, StatusCode, header};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use secrecy::ExposeSecret;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{ArgoCd, Token};
+use tiphys_cluster::chain;
+
+/// Why a request did not get what it asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    #[error("{message}")]
+    Refused { refusal: Refusal, message: String },
+    /// Nobody knows whether it arrived.
+    #[error("{message}")]
+    Unanswered { message: String },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The token is not accepted.
+    Unauthenticated,
+    /// The account lacks a right.
+    Forbidden,
+    /// A window denies it, to everybody.
+    Window,
+    NotFound,
+    /// Another operation is under way.
+    Busy,
+    Other,
+}
+
+#[derive(serde::Deserialize)]
+struct Problem {
+    #[serde(default)]
+    message: String,
+}
+
+impl ArgoCd {
+    /// `path` is relative to `/api/v1/`. A token that was revoked is renewed once, if there is a
+    /// new one: whoever rotates it does not disturb a run.
+    pub async fn call<A: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&impl Serialize>,
+        patience: Duration,
+    ) -> Result<A, CallError> {
+        let used = self.token.as_ref().map(Token::now);
+        let answer = self.call_once(method.clone(), path, body, patience).await;
+        let (Some(token), Some(used), Err(CallError::Refused { refusal, .. })) =
+            (&self.token, used, &answer)
+        else {
+            return answer;
+        };
+        if *refusal == Refusal::Unauthenticated && token.renew(&used).await {
+            return self.call_once(method, path, body, patience).await;
+        }
+        answer
+    }
+
+    async fn call_once<A: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&impl Serialize>,
+        patience: Duration,
+    ) -> Result<A, CallError> {
+        let unanswered = |message: String| CallError::Unanswered { message };
+        let request = self.request(method, path, body).map_err(|error| CallError::Refused {
+            refusal: Refusal::Other,
+            message: chain(&*error),
+        })?;
+        let exchange = async {
+            let answer = self.http.request(request).await.map_err(|e| unanswered(chain(&e)))?;
+            let status = answer.status();
+            let body = answer.into_body().collect().await.map_err(|e| unanswered(chain(&e)))?;
+            Ok((status, body.to_bytes()))
+        };
+        let (status, body) = tokio::time::timeout(patience, exchange)
+            .await
+            .map_err(|_| unanswered(format!("no answer within {} s", patience.as_secs())))??;
+        if status.is_success() {
+            return serde_json::from_slice(&body)
+                .map_err(|error| unanswered(format!("an answer that cannot be read: {error}")));
+        }
+        let problem: Option<Problem> = serde_json::from_slice(&body).ok();
+        let message = problem.map_or_else(
+            || format!("{status} {}", String::from_utf8_lossy(&body).trim()),
+            |problem| problem.message,
+        );
+        Err(refused(status, message))
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&impl Serialize>,
+    ) -> Result<Request<Full<Bytes>>, Box<dyn std::error::Error>> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}/api/v1/{path}", self.base))
+            .header(header::USER_AGENT, self.agent.clone())
+            // Compared as a whole: a charset behind it would be refused.
+            .header(header::CONTENT_TYPE, "application/json");
+        if let Some(token) = &self.token {
+            let mut value =
+                header::HeaderValue::try_from(format!("Bearer {}", token.now().expose_secret()))?;
+            value.set_sensitive(true);
+            request = request.header(header::AUTHORIZATION, value);
+        }
+        let body = body.map(serde_json::to_vec).transpose()?.unwrap_or_default();
+        Ok(request.body(Full::new(body.into()))?)
+    }
+}
+
+fn refused(status: StatusCode, message: String) -> CallError {
+    let refusal = match status {
+        StatusCode::UNAUTHORIZED => Refusal::Unauthenticated,
+        // The same status as for lack of rights.
+        StatusCode::FORBIDDEN if message.contains("blocked by sync window") => Refusal::Window,
+        StatusCode::FORBIDDEN => Refusal::Forbidden,
+        StatusCode::NOT_FOUND => Refusal::NotFound,
+        StatusCode::BAD_REQUEST if message.contains("another operation is already in progress") => {
+            Refusal::Busy
+        }
+        status if status.is_server_error() => return CallError::Unanswered { message },
+        _ => Refusal::Other,
+    };
+    CallError::Refused { refusal, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_mean_what_argo_cd_means_by_them() {
+        let refusal = |status: StatusCode, message: &str| match refused(status, message.to_owned())
+        {
+            CallError::Refused { refusal, .. } => Some(refusal),
+            CallError::Unanswered { .. } => None,
+        };
+        let cases = [
+            (StatusCode::UNAUTHORIZED, "invalid session", Some(Refusal::Unauthenticated)),
+            (StatusCode::FORBIDDEN, "permission denied", Some(Refusal::Forbidden)),
+            (StatusCode::FORBIDDEN, "cannot sync: blocked by sync window", Some(Refusal::Window)),
+            (
+                StatusCode::NOT_FOUND,
+                "applications.argoproj.io \"a\" not found",
+                Some(Refusal::NotFound),
+            ),
+            (
+                StatusCode::BAD_REQUEST,
+                "another operation is already in progress",
+                Some(Refusal::Busy),
+            ),
+            (StatusCode::BAD_REQUEST, "auto-sync currently set to main", Some(Refusal::Other)),
+            (StatusCode::SERVICE_UNAVAILABLE, "", None),
+            (StatusCode::INTERNAL_SERVER_ERROR, "", None),
+        ];
+        for (status, message, expected) in cases {
+            assert_eq!(refusal(status, message), expected, "{status} {message}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Whose an object is: what Argo CD writes on what it applies.
+
+use kube::api::ObjectMeta;
+
+use tiphys_cluster::ObjectName;
+
+const ANNOTATION: &str = "argocd.argoproj.io/tracking-id";
+const LABEL: &str = "app.kubernetes.io/instance";
+const SYNC_OPTIONS: &str = "argocd.argoproj.io/sync-options";
+const HELM_POLICY: &str = "helm.sh/resource-policy";
+
+/// The app that has applied an object. Controllers copy annotations to what they make of an
+/// object, so one that speaks of another object does not count.
+pub fn app_of<'a>(object: &ObjectName, metadata: &'a ObjectMeta) -> Option<&'a str> {
+    let annotation = metadata.annotations.as_ref().and_then(|all| all.get(ANNOTATION));
+    let Some(id) = annotation else {
+        return metadata.labels.as_ref()?.get(LABEL).map(String::as_str);
+    };
+    let (app, of) = id.split_once(':')?;
+    let ObjectName { group, kind, namespace, name } = object;
+    let own = of == format!("{group}/{kind}:{namespace}/{name}");
+    // What is cluster-wide carries the namespace of its app.
+    let cluster_wide = namespace.is_empty()
+        && of.starts_with(&format!("{group}/{kind}:"))
+        && of.ends_with(&format!("/{name}"));
+    (own || cluster_wide).then_some(app)
+}
+
+/// Whether Argo CD itself says so, and not a label that many use.
+#[must_use]
+pub fn is_annotated(metadata: &ObjectMeta) -> bool {
+    metadata.annotations.as_ref().is_some_and(|all| all.contains_key(ANNOTATION))
+}
+
+/// Whether Argo CD leaves an object where it is when its app is deleted.
+#[must_use]
+pub fn outlives_its_app(object: &ObjectName, metadata: &ObjectMeta) -> bool {
+    let annotation = |name: &str| metadata.annotations.as_ref()?.get(name).map(String::as_str);
+    let option = |wanted: &str| {
+        annotation(SYNC_OPTIONS).is_some_and(|all| all.split(',').any(|o| o.trim() == wanted))
+    };
+    object.kind == "CustomResourceDefinition"
+        || option("Delete=false")
+        || annotation(HELM_POLICY) == Some("keep")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn object(kind: &str, namespace: &str, name: &str) -> ObjectName {
+        let [kind, namespace, name] = [kind, namespace, name].map(str::to_owned);
+        ObjectName { group: "apps".to_owned(), kind, namespace, name }
+    }
+
+    fn metadata(value: Value) -> ObjectMeta {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn an_object_belongs_to_the_app_that_its_own_tracking_id_names() {
+        let tracked = |id: &str| metadata(json!({ "annotations": { ANNOTATION: id } }));
+        let of = |object: &ObjectName, id: &str| app_of(object, &tracked(id)).map(str::to_owned);
+        let web = object("Deployment", "web", "web");
+        assert_eq!(of(&web, "shop:apps/Deployment:web/web").as_deref(), Some("shop"));
+        assert_eq!(of(&web, "shop:apps/Deployment:other/web"), None);
+        let copied = object("ReplicaSet", "web", "web-1");
+        assert_eq!(of(&copied, "shop:apps/Deployment:web/web"), None);
+        let wide = object("Wide", "", "all");
+        assert_eq!(of(&wide, "shop:apps/Wide:web/all").as_deref(), Some("shop"));
+        assert_eq!(of(&wide, "shop:apps/Wide:web/small"), None);
+        let labelled = metadata(json!({ "labels": { LABEL: "shop" } }));
+        assert_eq!(app_of(&web, &labelled), Some("shop"));
+        assert_eq!(app_of(&web, &metadata(json!({}))), None);
+    }
+
+    #[test]
+    fn some_objects_stay_when_their_app_goes() {
+        let stays = |kind: &str, annotations: Value| {
+            let metadata = metadata(json!({ "annotations": annotations }));
+            outlives_its_app(&object(kind, "", "a"), &metadata)
+        };
+        assert!(stays("CustomResourceDefinition", json!({})));
+        assert!(stays("Secret", json!({ SYNC_OPTIONS: "Prune=false, Delete=false" })));
+        assert!(stays("Secret", json!({ HELM_POLICY: "keep" })));
+        assert!(!stays("Secret", json!({ SYNC_OPTIONS: "Prune=false" })));
+    }
+}

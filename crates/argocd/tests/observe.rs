@@ -1,0 +1,187 @@
+//! What the gate is told of an Application. The shapes are those that Argo CD writes; that the
+//! real thing writes them is shown by the end-to-end tests.
+
+use serde_json::{Value, json};
+use tiphys_argocd::Application;
+use tiphys_model::{Health, SyncStatus};
+use tiphys_run::{ConditionKind, Observation, OperationPhase, Stamp};
+
+const ID: &str = "0123456789ab/vault/3/1";
+
+fn application() -> Value {
+    json!({
+        "metadata": { "name": "vault", "namespace": "argocd", "resourceVersion": "4711" },
+        "spec": {
+            "project": "platform",
+            "source": { "repoURL": "https://git.example/p.git", "path": "apps/vault", "targetRevision": "abc" },
+            "destination": { "server": "https://kubernetes.default.svc", "namespace": "vault" },
+        },
+        "status": {
+            "reconciledAt": "2026-11-15T10:00:02Z",
+            "health": { "status": "Healthy" },
+            "sync": {
+                "status": "Synced",
+                "revision": "abc",
+                "comparedTo": {
+                    "source": { "repoURL": "https://git.example/p.git", "path": "apps/vault", "targetRevision": "abc" },
+                    "destination": { "server": "https://kubernetes.default.svc", "namespace": "vault" },
+                },
+            },
+            "operationState": {
+                "phase": "Succeeded",
+                "finishedAt": "2026-11-15T10:00:01Z",
+                "message": "successfully synced (all tasks run)",
+                "operation": {
+                    "initiatedBy": { "username": "tiphys" },
+                    "info": [{ "name": "tiphys.dev/operation", "value": ID }],
+                },
+                "syncResult": { "revision": "abc" },
+            },
+        },
+    })
+}
+
+fn observe(value: Value) -> Observation {
+    let application: Application = serde_json::from_value(value).expect("an Application");
+    application.observe().expect("one that can be read")
+}
+
+/// Sets one field, given as a JSON pointer; what leads to it must be there.
+fn with(pointer: &str, value: Value) -> Value {
+    let mut application = application();
+    let (parent, field) = pointer.rsplit_once('/').expect("a pointer");
+    application.pointer_mut(parent).expect("a parent")[field] = value;
+    application
+}
+
+#[test]
+fn an_application_is_seen_as_it_is() {
+    let seen = observe(application());
+    assert_eq!(seen.version, 4711);
+    assert_eq!((seen.sync, seen.health), (SyncStatus::Synced, Health::Healthy));
+    assert_eq!(seen.reconciled_at, Some(Stamp(1_794_736_802)));
+    assert_eq!(seen.revisions.to_string(), "abc");
+    assert!(seen.compared_to_spec && !seen.refresh_pending && seen.operation.is_none());
+    let last = seen.last.unwrap();
+    assert_eq!(
+        (last.phase, last.finished_at),
+        (OperationPhase::Succeeded, Some(Stamp(1_794_736_801)))
+    );
+    assert_eq!(last.operation.id.unwrap().to_string(), ID);
+    assert_eq!(last.revisions.to_string(), "abc");
+}
+
+#[test]
+fn one_that_argo_cd_has_not_looked_at_yet_is_unknown() {
+    let seen = observe(json!({
+        "metadata": { "name": "vault", "resourceVersion": "1" },
+        "spec": { "project": "platform" },
+    }));
+    assert_eq!((seen.sync, seen.health), (SyncStatus::Unknown, Health::Unknown));
+    assert!(!seen.compared_to_spec, "it was compared to nothing");
+    assert!(seen.last.is_none() && seen.reconciled_at.is_none() && seen.revisions.0.is_empty());
+}
+
+#[test]
+fn a_comparison_with_another_spec_is_no_comparison() {
+    for (pointer, value) in [
+        ("/spec/source/targetRevision", json!("def")),
+        ("/spec/source/path", json!("apps/other")),
+        ("/spec/destination/namespace", json!("other")),
+        ("/spec/ignoreDifferences", json!([{ "kind": "Secret" }])),
+        ("/status/sync/comparedTo", Value::Null),
+    ] {
+        assert!(!observe(with(pointer, value)).compared_to_spec, "{pointer}");
+    }
+}
+
+#[test]
+fn what_argo_cd_leaves_out_when_it_writes_makes_no_difference() {
+    for (pointer, value) in [
+        ("/spec/source/directory", json!({ "recurse": false })),
+        ("/spec/source/helm", json!({ "parameters": [] })),
+        ("/spec/destination/name", json!("")),
+        ("/spec/ignoreDifferences", json!([])),
+        ("/spec/sources", Value::Null),
+    ] {
+        assert!(observe(with(pointer, value)).compared_to_spec, "{pointer}");
+    }
+}
+
+#[test]
+fn sources_have_a_revision_each() {
+    let mut value = with("/status/sync/revisions", json!(["abc", "1.2.3"]));
+    value["status"]["operationState"]["syncResult"]["revisions"] = json!(["abc", "1.2.3"]);
+    let seen = observe(value);
+    assert_eq!(seen.revisions.0.len(), 2);
+    assert_eq!(seen.last.unwrap().revisions, seen.revisions);
+}
+
+#[test]
+fn a_failed_operation_names_the_resource_that_failed() {
+    let message = |said: &str| {
+        let result = |name: &str, status: &str, message: &str| json!({ "kind": "Job", "name": name, "status": status, "message": message });
+        let resources = json!([
+            result("a", "Synced", "created"),
+            result("b", "SyncFailed", "no such kind"),
+            result("c", "SyncFailed", "no room"),
+        ]);
+        let mut value = with("/status/operationState/message", json!(said));
+        value["status"]["operationState"]["syncResult"]["resources"] = resources;
+        observe(value).last.expect("an operation").message.to_string()
+    };
+    assert_eq!(message("tasks are not valid"), "tasks are not valid: Job/b: no such kind");
+    assert_eq!(message("failed, reason: no such kind"), "failed, reason: no such kind");
+}
+
+#[test]
+fn an_operation_is_ours_only_with_an_id_of_ours() {
+    let id = |operation: Value| observe(with("/operation", operation)).operation.unwrap();
+    let ours = id(json!({ "info": [{ "name": "tiphys.dev/operation", "value": ID }] }));
+    assert_eq!(ours.id.unwrap().to_string(), ID);
+    let garbled = id(json!({ "info": [{ "name": "tiphys.dev/operation", "value": "x" }] }));
+    assert_eq!(garbled.id, None);
+    let automated = id(json!({ "initiatedBy": { "automated": true } }));
+    assert_eq!((automated.id, &*automated.by), (None, "Argo CD's automated sync"));
+    let alice = id(json!({ "initiatedBy": { "username": "alice" } }));
+    assert_eq!((alice.id, &*alice.by), (None, "alice"));
+}
+
+#[test]
+fn conditions_drift_deletion_and_refreshes_are_seen() {
+    let mut value = with(
+        "/status/conditions",
+        json!([
+            { "type": "ComparisonError", "message": "no such path" },
+            { "type": "OrphanedResourceWarning", "message": "…" },
+        ]),
+    );
+    value["status"]["resources"] = json!([
+        { "kind": "Deployment", "name": "vault", "status": "OutOfSync" },
+        { "kind": "Service", "name": "vault", "status": "Synced" },
+    ]);
+    value["metadata"]["annotations"] = json!({ "argocd.argoproj.io/refresh": "normal" });
+    value["metadata"]["deletionTimestamp"] = json!("2026-11-15T10:00:05Z");
+    value["metadata"]["finalizers"] = json!(["resources-finalizer.argocd.argoproj.io"]);
+    let seen = observe(value);
+    let kinds: Vec<_> = seen.conditions.iter().map(|condition| condition.kind).collect();
+    assert_eq!(kinds, [ConditionKind::Comparison]);
+    let drifted: Vec<_> = seen.drifted.iter().map(|drifted| &*drifted.resource).collect();
+    assert_eq!(drifted, ["Deployment/vault"]);
+    assert!(seen.refresh_pending);
+    assert_eq!(seen.deleting.unwrap().finalizers.len(), 1);
+}
+
+#[test]
+fn what_cannot_be_read_is_said_and_not_guessed() {
+    for (pointer, value) in [
+        ("/metadata/resourceVersion", json!("new")),
+        ("/status/reconciledAt", json!("yesterday")),
+        ("/status/operationState/phase", json!("Dancing")),
+    ] {
+        let application: Application =
+            serde_json::from_value(with(pointer, value.clone())).unwrap();
+        let said = application.observe().unwrap_err().to_string();
+        assert!(said.contains(value.as_str().unwrap()) && said.contains("vault"), "{said}");
+    }
+}

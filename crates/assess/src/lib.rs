@@ -1,0 +1,6 @@
+//! Preflight and status: what was read of a cluster and its surroundings, judged.
+//!
+//! Pure: nothing here reads anything. `tiphys-inspect` does that, and hands over values.
+
+pub mod preflight;
+pub mod status;

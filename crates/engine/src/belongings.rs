@@ -1,0 +1,117 @@
+//! What apps have applied, as their Applications said last: in a teardown, all of it has to be
+//! gone before anything that an app depends on may go.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use kube::Client;
+use tiphys_run::Evidence;
+
+use tiphys_argocd::application::Application;
+use tiphys_argocd::tracking;
+use tiphys_cluster::stuck;
+use tiphys_cluster::{Kinds, ObjectName};
+use tiphys_evidence::Witness;
+
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+pub struct Belongings {
+    client: Client,
+    kinds: Kinds,
+    /// By app.
+    known: Mutex<BTreeMap<String, Vec<ObjectName>>>,
+}
+
+impl Belongings {
+    pub fn new(client: &Client, kinds: Kinds) -> Self {
+        Belongings { client: client.clone(), kinds, known: Mutex::default() }
+    }
+
+    pub fn kinds(&self) -> &Kinds {
+        &self.kinds
+    }
+
+    /// An Application that is being deleted forgets what it had: then the last word counts.
+    pub fn remember(&self, application: &Application) {
+        let resources = application.status.resources.iter().flatten();
+        let objects: Vec<ObjectName> = resources
+            .map(|resource| ObjectName {
+                group: resource.group.clone(),
+                kind: resource.kind.clone(),
+                namespace: resource.namespace.clone(),
+                name: resource.name.clone(),
+            })
+            .collect();
+        if let Ok(mut known) = self.known.lock()
+            && !(objects.is_empty() && application.metadata.deletion_timestamp.is_some())
+        {
+            known.insert(application.name().to_owned(), objects);
+        }
+    }
+
+    fn of(&self, app: &str) -> Vec<ObjectName> {
+        self.known.lock().ok().and_then(|known| known.get(app).cloned()).unwrap_or_default()
+    }
+
+    /// Returns when nothing of the app is there any more. Whether that takes too long is for the
+    /// run to judge.
+    pub(crate) async fn await_gone(&self, app: &str) {
+        while !self.left(app).await.is_empty() {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
+    /// What the app has applied and should have gone with it. What we may not look at, we have
+    /// Argo CD's word for.
+    async fn left(&self, app: &str) -> Vec<ObjectName> {
+        let mut left = Vec::new();
+        for object in self.of(app) {
+            let found = match self.kinds.get(&object).await {
+                Ok(Some(found)) => found,
+                Ok(None) => continue,
+                Err(kube::Error::Api(status)) if status.code < 500 => continue,
+                // Nobody knows.
+                Err(_) => {
+                    left.push(object);
+                    continue;
+                }
+            };
+            let its = tracking::app_of(&object, &found.metadata) == Some(app);
+            if its && !tracking::outlives_its_app(&object, &found.metadata) {
+                left.push(object);
+            }
+        }
+        left
+    }
+
+    /// Why an app does not go: the object that holds it up, and who should act.
+    pub async fn explain(
+        &self,
+        app: &str,
+        project: &str,
+        witness: Option<&Witness>,
+        mut evidence: Evidence,
+    ) -> Evidence {
+        let mut objects = self.of(app);
+        if let Some(witness) = witness {
+            // What its objects have made may hold them up.
+            match witness.members(app, project).await {
+                Ok(members) => objects.extend(members),
+                Err(error) => evidence.unseen.push(format!("what belongs to it: {error}")),
+            }
+        }
+        if let Some(stuck) = stuck::find(&self.kinds, objects).await {
+            evidence.events = stuck::events(&self.client, &stuck.object).await;
+            evidence.resource = Some(stuck.to_string());
+            evidence.likely = Some(stuck.next());
+            return evidence;
+        }
+        let left = self.left(app).await;
+        if !left.is_empty() {
+            let names: Vec<String> = left.iter().map(ToString::to_string).collect();
+            evidence.resource = Some(format!("still there: {}", names.join(", ")));
+        }
+        evidence
+    }
+}

@@ -1,0 +1,189 @@
+//! A deployment from beginning to end: Lease, hold, generators, run, and giving back.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use kube::{Api, Client};
+use tiphys_model::operation::PlanTag;
+use tiphys_model::{Plan, Platform, Role};
+use tiphys_run::{Action, Event, Revisions, Verdict};
+
+use crate::generators::{self, Generators, sets};
+use crate::graph::{DeployedGraph, GraphStore};
+use crate::hold::Hold;
+use crate::lease::Lease;
+use crate::local::Engine;
+use crate::news::News;
+use crate::signals::Signals;
+use tiphys_argocd::Actor;
+use tiphys_argocd::application::Application;
+use tiphys_argocd::rest::CallError;
+use tiphys_cluster::Place;
+use tiphys_cluster::agent;
+use tiphys_cluster::names::{self, Purpose};
+use tiphys_cluster::{ClusterError, Kind};
+use tiphys_evidence::Witness;
+use tiphys_evidence::criteria::Prober;
+use tiphys_install::definitions;
+
+/// What is to be deployed.
+pub struct Deploy {
+    pub client: Client,
+    pub place: Place,
+    pub platform: Arc<Platform>,
+    pub plan: Arc<Plan>,
+    /// Who this is, for who finds the Lease taken.
+    pub identity: String,
+    /// Whether the platform file is the one at this revision.
+    pub check: Check,
+}
+
+/// Asked once the revision is known, before anything is changed.
+pub type Check = Box<dyn Fn(&Revisions) -> Result<(), ClusterError> + Send>;
+
+impl Deploy {
+    /// Deploys. Whatever the end, the Lease is given up if it is still ours; what is not Done
+    /// stays held.
+    pub async fn run(self, news: &dyn Fn(News)) -> Result<Verdict, ClusterError> {
+        let note = |text: String| news(News::Note(text));
+        let mut signals = Signals::listen()?;
+        let prepared = tokio::select! {
+            prepared = self.prepare(&note) => prepared?,
+            signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
+        };
+        let (argocd, mut lease) = prepared;
+        let run = format!("{}-{}", self.plan.digest.short(), lease.epoch());
+        let client = agent::named(&self.client, agent::in_run(&run));
+        let argocd = argocd.in_run(&client, &self.platform, &run);
+        let deploy = Deploy { client, ..self };
+        let outcome =
+            Box::pin(deploy.hold_and_run(run, argocd, &mut lease, &mut signals, news)).await;
+        match lease.release().await {
+            Ok(()) => outcome,
+            // The outcome says more.
+            Err(error) => outcome.and(Err(error)),
+        }
+    }
+
+    async fn prepare(&self, note: &impl Fn(String)) -> Result<(Actor, Lease), ClusterError> {
+        let argocd = Actor::new(&self.client, &self.platform, Purpose::Deploy).await?;
+        let namespace = &self.platform.argocd.namespace;
+        definitions::verify(&self.client, namespace).await?;
+        let lease = Lease::acquire(
+            self.client.clone(),
+            namespace,
+            &names::own(&self.platform),
+            &self.identity,
+            Action::Deploy.as_str(),
+            |holder| note(format!("waiting for {holder}, which holds the platform")),
+        )
+        .await?;
+        Ok((argocd, lease))
+    }
+
+    async fn hold_and_run(
+        &self,
+        run: String,
+        argocd: Actor,
+        lease: &mut Lease,
+        signals: &mut Signals,
+        news: &dyn Fn(News),
+    ) -> Result<Verdict, ClusterError> {
+        let namespace = &self.platform.argocd.namespace;
+        let project = &self.platform.argocd.project;
+        let hold = Arc::new(Hold::new(self.client.clone(), namespace, project, &run));
+        let revisions = tokio::select! {
+            revisions = self.bring_in(&argocd, &hold, lease.epoch(), news) => revisions?,
+            error = lease.keep() => return Err(error),
+            signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
+        };
+        let store = GraphStore::new(&self.client, namespace, &self.platform.name);
+        let graph = RefCell::new(self.note_plan(&store).await?);
+        news(News::Began { run: run.clone(), revisions: Some(revisions) });
+        let witness = Witness::with(&self.client, &argocd);
+        let engine = Engine {
+            client: self.client.clone(),
+            argocd,
+            prober: Some(Prober::new(self.client.clone(), self.place)),
+            namespace: namespace.clone(),
+            plan: self.plan.clone(),
+            action: Action::Deploy,
+            hold,
+            held: true,
+            belongings: None,
+            run,
+        };
+        let noted = |event: &Event| {
+            if let Event::Done { app, .. } = event {
+                graph.borrow_mut().done(&self.plan, *app);
+            }
+        };
+        let look = async |app: &str, evidence| match &witness {
+            Some(witness) => witness.enrich(app, project, evidence).await,
+            None => evidence,
+        };
+        let verdict = engine.run_and_tell(lease, signals, &noted, look, news).await?;
+        // Whoever took the platform over keeps the graph from now on.
+        if verdict != Verdict::LeaseLost {
+            store.write(&graph.into_inner()).await?;
+        }
+        Ok(verdict)
+    }
+
+    /// Keeps what this run sets out to deploy, so that a teardown finds it even if the run is
+    /// killed.
+    async fn note_plan(&self, store: &GraphStore) -> Result<DeployedGraph, ClusterError> {
+        let mut graph = match store.read().await? {
+            Some(graph) => graph,
+            None => DeployedGraph::new(&self.platform, store.look_before().await),
+        };
+        graph.plan(&self.platform, &self.plan);
+        store.write(&graph).await?;
+        Ok(graph)
+    }
+
+    /// Holds the apps, syncs the generators, and waits for the Applications.
+    async fn bring_in(
+        &self,
+        argocd: &Actor,
+        hold: &Hold,
+        epoch: u64,
+        news: &dyn Fn(News),
+    ) -> Result<Revisions, ClusterError> {
+        let note = |text: String| news(News::Note(text));
+        let deployed = self.plan.apps.iter().filter(|app| app.role == Role::Deploy);
+        let deployed: BTreeSet<String> = deployed.map(|app| app.app.name.to_string()).collect();
+        let applications: Api<Application> =
+            Api::namespaced(self.client.clone(), &self.platform.argocd.namespace);
+        let project = &self.platform.argocd.project;
+        let generators = Generators {
+            platform: &self.platform,
+            argocd,
+            applications: &applications,
+            sets: &sets::api(&self.client, &self.platform.argocd.namespace),
+            tag: PlanTag::of(&self.plan.digest),
+            epoch,
+        };
+        (self.check)(&generators.newest().await?)?;
+        note(format!("holding {} apps in the project `{project}`", deployed.len()));
+        let stop = async |app: &str| match argocd.terminate(app, project).await {
+            Err(error @ CallError::Unanswered { .. }) => Err(ClusterError::new(
+                Kind::Unreachable,
+                format!("the automated sync of `{app}` cannot be stopped"),
+                error.to_string(),
+            )),
+            // Refused: it has ended by itself.
+            Ok(()) | Err(CallError::Refused { .. }) => Ok(()),
+        };
+        hold.acquire(&deployed, &applications, stop).await?;
+        note("syncing the root app".to_owned());
+        let generated = generators.sync().await?;
+        let all = self.plan.apps.iter().map(|app| app.app.name.to_string()).collect();
+        let applications = generators.await_children(&all, &generated).await?;
+        for warning in generators::unpinned(&self.platform, &applications, &generated.revisions) {
+            news(News::Warning(warning));
+        }
+        Ok(generated.revisions)
+    }
+}

@@ -1,0 +1,212 @@
+//! The platform as the deployed graph knows it, for actions that are given no platform file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tiphys_model::graph::Edge;
+use tiphys_model::platform::{
+    AppType, ArgoCd, ArgoCdAccess, Dependency, Group, Hold, Policies, Retry, Timeouts,
+};
+use tiphys_model::{App, AppIx, AppName, Graph, GroupName, Platform, PlatformName, StackName};
+
+use super::{DeployedApp, DeployedGraph};
+use tiphys_cluster::{ClusterError, Kind};
+
+/// What concerns the platform as a whole, as of the run that began last.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Settings {
+    project: String,
+    root_project: String,
+    /// Runs act through the fields of Applications.
+    through_fields: bool,
+    always_held: bool,
+    concurrency: u32,
+    groups: BTreeMap<String, u32>,
+    timeout_seconds: u64,
+}
+
+impl Settings {
+    pub(super) fn of(platform: &Platform) -> Self {
+        let groups = platform.policies.groups.iter();
+        Settings {
+            project: platform.argocd.project.clone(),
+            root_project: platform.argocd.root_project.clone(),
+            through_fields: platform.argocd.access == ArgoCdAccess::Kubernetes,
+            always_held: platform.policies.hold == Hold::Always,
+            concurrency: platform.policies.concurrency.get(),
+            groups: groups.map(|g| (g.name.to_string(), g.concurrency.get())).collect(),
+            timeout_seconds: platform.policies.timeout.as_secs(),
+        }
+    }
+
+    fn argocd(&self, namespace: &str) -> ArgoCd {
+        ArgoCd {
+            namespace: namespace.to_owned(),
+            project: self.project.clone(),
+            root_project: self.root_project.clone(),
+            access: if self.through_fields { ArgoCdAccess::Kubernetes } else { ArgoCdAccess::Api },
+        }
+    }
+
+    fn policies(&self) -> Option<Policies> {
+        let group = |(name, limit): (&String, &u32)| {
+            Some(Group {
+                name: GroupName::parse(name).ok()?,
+                concurrency: NonZeroU32::new(*limit)?,
+            })
+        };
+        Some(Policies {
+            hold: if self.always_held { Hold::Always } else { Hold::DuringRun },
+            concurrency: NonZeroU32::new(self.concurrency)?,
+            groups: self.groups.iter().map(group).collect::<Option<_>>()?,
+            timeout: Duration::from_secs(self.timeout_seconds),
+        })
+    }
+}
+
+impl DeployedGraph {
+    /// The platform that was deployed. Edges of different runs may contradict each other; then
+    /// those of the run that began last count.
+    pub fn platform(&self, name: &PlatformName, namespace: &str) -> Result<Platform, ClusterError> {
+        let what = || format!("the deployed graph of the platform `{name}` cannot be used");
+        let broken = |why: &str| ClusterError::new(Kind::Failed, what(), why);
+        let mut edges = self.edges(DeployedApp::dependencies);
+        let mut graph = Graph::new(self.apps.len(), &edges);
+        if !graph.cycles().is_empty() {
+            edges = self.edges(|app| &app.planned);
+            graph = Graph::new(self.apps.len(), &edges);
+        }
+        if let Some(cycle) = graph.cycles().first() {
+            let names: Vec<&str> = self.apps.keys().map(String::as_str).collect();
+            let cycle: Vec<&str> = cycle.iter().map(|app| names[app.position()]).collect();
+            let why = format!("its edges go round in a circle: {}", cycle.join(" -> "));
+            return Err(broken(&why).hint("deploy the platform once more, and try again"));
+        }
+        let garbled = || {
+            broken("it has values that no version of Tiphys writes")
+                .hint("deploy the platform once more, and try again")
+        };
+        let policies = self.settings.policies().ok_or_else(garbled)?;
+        let apps = self.apps.iter().enumerate().map(|(position, (name, app))| {
+            let dependencies = graph.dependencies(AppIx::new(position));
+            restored(name, app, dependencies, &policies)
+        });
+        Ok(Platform {
+            name: name.clone(),
+            environment: None,
+            source: None,
+            bootstrap: None,
+            argocd: self.settings.argocd(namespace),
+            apps: apps.collect::<Option<_>>().ok_or_else(garbled)?,
+            policies,
+            graph,
+        })
+    }
+
+    /// What is not deployed any more is no dependency.
+    fn edges<'a>(&'a self, of: impl Fn(&'a DeployedApp) -> &'a BTreeSet<String>) -> Vec<Edge> {
+        let positions: BTreeMap<&str, AppIx> = self
+            .apps
+            .keys()
+            .enumerate()
+            .map(|(at, name)| (name.as_str(), AppIx::new(at)))
+            .collect();
+        let mut edges = Vec::new();
+        for (position, app) in self.apps.values().enumerate() {
+            let known = of(app).iter().filter_map(|name| positions.get(name.as_str()));
+            let dependant = AppIx::new(position);
+            edges.extend(known.map(|app| Edge { dependant, dependency: *app }));
+        }
+        edges
+    }
+}
+
+/// An app as a run needs it; nothing, if that is no app.
+fn restored(
+    name: &str,
+    app: &DeployedApp,
+    dependencies: &[AppIx],
+    policies: &Policies,
+) -> Option<App> {
+    let group = app.group.as_ref();
+    let position = |name: &String| policies.groups.iter().position(|g| g.name.as_str() == name);
+    let dependency = |app: &AppIx| Dependency { app: *app, optional: false };
+    Some(App {
+        name: AppName::parse(name).ok()?,
+        stack: StackName::parse(&app.stack).ok()?,
+        app_type: AppType::default(),
+        // A group that is gone limits nothing.
+        group: group.and_then(position),
+        typical: Duration::from_secs(app.typical_seconds),
+        dependencies: dependencies.iter().map(dependency).collect(),
+        timeouts: Timeouts {
+            sync: Duration::from_secs(app.sync_seconds),
+            health: Duration::from_secs(app.health_seconds),
+        },
+        retry: Retry::default(),
+        tolerate_drift: app.tolerate_drift.clone(),
+        health: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Names;
+
+    fn app(done: Option<&[&str]>, planned: &[&str]) -> DeployedApp {
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        DeployedApp {
+            stack: "all".to_owned(),
+            done: done.map(set),
+            planned: set(planned),
+            health_seconds: 60,
+            ..DeployedApp::default()
+        }
+    }
+
+    fn graph(apps: &[(&str, DeployedApp)]) -> DeployedGraph {
+        DeployedGraph {
+            settings: Settings { concurrency: 4, ..Settings::default() },
+            apps: apps.iter().map(|(name, app)| ((*name).to_owned(), app.clone())).collect(),
+            before: None,
+            brought: Names::default(),
+            gone: BTreeSet::new(),
+        }
+    }
+
+    fn edges(graph: &DeployedGraph) -> Result<Vec<String>, ClusterError> {
+        let platform = graph.platform(&PlatformName::parse("prod").unwrap(), "argocd")?;
+        let name = |app: AppIx| platform.apps[app.position()].name.to_string();
+        let of = |app: AppIx| {
+            let dependencies = platform.graph.dependencies(app).iter();
+            dependencies.map(|other| format!("{}->{}", name(app), name(*other))).collect::<Vec<_>>()
+        };
+        Ok(platform.graph.apps().flat_map(of).collect())
+    }
+
+    #[test]
+    fn the_edges_of_the_last_done_count() {
+        let graph = graph(&[("a", app(Some(&[]), &["b"])), ("b", app(None, &["a", "gone"]))]);
+        assert_eq!(edges(&graph).unwrap(), ["b->a"]);
+    }
+
+    #[test]
+    fn edges_of_different_runs_that_contradict_each_other_give_way_to_the_planned_ones() {
+        let turned = [("a", app(Some(&["b"]), &[])), ("b", app(Some(&["a"]), &["a"]))];
+        assert_eq!(edges(&graph(&turned)).unwrap(), ["b->a"]);
+        let circle = [("a", app(Some(&["b"]), &["b"])), ("b", app(Some(&["a"]), &["a"]))];
+        let error = edges(&graph(&circle)).unwrap_err();
+        assert!(error.why.contains("circle") && error.next.is_some(), "{error}");
+    }
+
+    #[test]
+    fn what_nobody_can_have_written_is_an_error() {
+        let mut graph = graph(&[("a", app(None, &[]))]);
+        graph.settings.concurrency = 0;
+        assert!(edges(&graph).is_err());
+    }
+}

@@ -1,0 +1,260 @@
+//! The Lease of a platform: one run at a time, and none that acts after it has lost it.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::{Lease as Object, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use kube::api::PostParams;
+use kube::{Api, Client};
+
+use tiphys_cluster::delete;
+use tiphys_cluster::names::{FIELD_MANAGER, MANAGED_BY};
+use tiphys_cluster::{ClusterError, Kind};
+
+const DURATION: Duration = Duration::from_secs(30);
+pub(crate) const RENEWAL: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// What the holder is doing, for who wants to know.
+pub const ACTION: &str = "tiphys.dev/action";
+
+/// A Lease that this process holds.
+pub struct Lease {
+    leases: Api<Object>,
+    object: Object,
+    fence: Fence,
+}
+
+/// Until when effects may be sent. Everybody who sends one asks it first.
+#[derive(Clone)]
+pub struct Fence(Arc<Mutex<Instant>>);
+
+impl Fence {
+    /// Whether a request that is sent now, and given up after `patience`, cannot take effect
+    /// after the Lease may be somebody else's.
+    #[must_use]
+    pub fn allows(&self, patience: Duration) -> bool {
+        self.0.lock().is_ok_and(|until| Instant::now() + patience < *until)
+    }
+
+    fn until(&self) -> Option<Instant> {
+        self.0.lock().ok().map(|until| *until)
+    }
+
+    fn extend(&self, until: Instant) {
+        if let Ok(mut current) = self.0.lock() {
+            *current = until;
+        }
+    }
+}
+
+/// Why a Lease could not be renewed.
+#[derive(Debug)]
+pub enum NotRenewed {
+    /// Somebody else holds it.
+    Lost { holder: String },
+    /// There was no answer; it may still be ours.
+    Unanswered(ClusterError),
+}
+
+impl Lease {
+    /// Takes the platform's Lease. One that is held is watched for its whole duration: if its
+    /// holder does not renew it, it is dead, otherwise it is busy.
+    pub(crate) async fn acquire(
+        client: Client,
+        namespace: &str,
+        name: &str,
+        identity: &str,
+        action: &str,
+        waiting: impl Fn(&str),
+    ) -> Result<Lease, ClusterError> {
+        let leases: Api<Object> = Api::namespaced(client, namespace);
+        let what = || format!("the Lease `{name}` cannot be taken");
+        let began = Instant::now();
+        let mut seen: Option<(Option<String>, Instant)> = None;
+        loop {
+            let sent = Instant::now();
+            let found = leases.get_opt(name).await.map_err(ClusterError::kube(what()))?;
+            let taken = match found {
+                None => leases.create(&post(), &new(name, identity, action)).await,
+                Some(object) => {
+                    let (version, holder) = (&object.metadata.resource_version, holder(&object));
+                    if seen.is_none() && !holder.is_empty() {
+                        waiting(&holder);
+                    }
+                    let unchanged = match &seen {
+                        Some((before, since)) if before == version => since.elapsed(),
+                        _ => {
+                            seen = Some((version.clone(), sent));
+                            Duration::ZERO
+                        }
+                    };
+                    if !holder.is_empty() && unchanged < DURATION {
+                        if began.elapsed() > DURATION && unchanged < 2 * RENEWAL {
+                            return Err(busy(name, &holder));
+                        }
+                        tokio::time::sleep(LOOK_AGAIN).await;
+                        continue;
+                    }
+                    leases.replace(name, &post(), &taken(object, identity, action)).await
+                }
+            };
+            match taken {
+                Ok(object) => {
+                    let fence = Fence(Arc::new(Mutex::new(sent + DURATION)));
+                    return Ok(Lease { leases, object, fence });
+                }
+                // Somebody was quicker: look again.
+                Err(kube::Error::Api(status)) if status.code == 409 => {}
+                Err(error) => return Err(ClusterError::kube(what())(error)),
+            }
+        }
+    }
+
+    /// Counts holders: two runs never have the same.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        let spec = self.object.spec.as_ref();
+        let transitions = spec.and_then(|spec| spec.lease_transitions).unwrap_or_default();
+        u64::try_from(transitions).unwrap_or_default()
+    }
+
+    #[must_use]
+    pub fn fence(&self) -> Fence {
+        self.fence.clone()
+    }
+
+    /// Whether it may be somebody else's by now.
+    #[must_use]
+    pub fn has_run_out(&self) -> bool {
+        self.fence.until().is_none_or(|until| Instant::now() >= until)
+    }
+
+    pub async fn renew(&mut self) -> Result<(), NotRenewed> {
+        let sent = Instant::now();
+        let mut object = self.object.clone();
+        if let Some(spec) = &mut object.spec {
+            spec.renew_time = Some(MicroTime(Timestamp::now()));
+        }
+        let name = object.metadata.name.clone().unwrap_or_default();
+        match self.leases.replace(&name, &post(), &object).await {
+            Ok(object) => {
+                self.object = object;
+                self.fence.extend(sent + DURATION);
+                Ok(())
+            }
+            Err(kube::Error::Api(status)) if status.code == 409 || status.code == 404 => {
+                self.look_after_conflict(&name).await
+            }
+            Err(error) => Err(unanswered(error)),
+        }
+    }
+
+    /// Renews it until that fails for good: for what is done while no run is in progress.
+    pub async fn keep(&mut self) -> ClusterError {
+        loop {
+            tokio::time::sleep(RENEWAL).await;
+            match self.renew().await {
+                Err(NotRenewed::Lost { holder }) => {
+                    let what = "the platform's Lease was lost";
+                    let why = format!("{holder} holds it now");
+                    return ClusterError::new(Kind::Conflict, what, why);
+                }
+                Err(NotRenewed::Unanswered(error)) if self.has_run_out() => return error,
+                Ok(()) | Err(NotRenewed::Unanswered(_)) => {}
+            }
+        }
+    }
+
+    /// Somebody wrote: another holder, or we did and the answer was lost.
+    async fn look_after_conflict(&mut self, name: &str) -> Result<(), NotRenewed> {
+        match self.leases.get_opt(name).await {
+            Ok(Some(object)) if holder(&object) == holder(&self.object) => {
+                self.object = object;
+                Ok(())
+            }
+            Ok(object) => {
+                self.fence.extend(Instant::now());
+                Err(NotRenewed::Lost { holder: object.as_ref().map(holder).unwrap_or_default() })
+            }
+            Err(error) => Err(unanswered(error)),
+        }
+    }
+
+    /// Removes it: there is no platform any more for which to hold it.
+    pub async fn remove(self) -> Result<(), ClusterError> {
+        self.fence.extend(Instant::now());
+        let ObjectMeta { name, uid, .. } = self.object.metadata;
+        let name = name.unwrap_or_default();
+        let what = format!("the Lease `{name}` cannot be removed");
+        delete::delete(&self.leases, &name, &delete::only(uid), what).await
+    }
+
+    /// Gives it up, so that the next run need not wait.
+    pub async fn release(mut self) -> Result<(), ClusterError> {
+        self.fence.extend(Instant::now());
+        if let Some(spec) = &mut self.object.spec {
+            spec.holder_identity = None;
+        }
+        let name = self.object.metadata.name.clone().unwrap_or_default();
+        match self.leases.replace(&name, &post(), &self.object).await {
+            Ok(_) => Ok(()),
+            // It is somebody else's already.
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+            Err(error) => {
+                Err(ClusterError::kube(format!("the Lease `{name}` cannot be given up"))(error))
+            }
+        }
+    }
+}
+
+fn unanswered(error: kube::Error) -> NotRenewed {
+    NotRenewed::Unanswered(ClusterError::kube("the Lease cannot be renewed")(error))
+}
+
+fn busy(name: &str, holder: &str) -> ClusterError {
+    ClusterError::new(
+        Kind::Conflict,
+        "another run holds the platform",
+        format!("{holder} keeps renewing the Lease `{name}`"),
+    )
+    .hint("wait until it has ended, or end it")
+}
+
+fn holder(object: &Object) -> String {
+    let spec = object.spec.as_ref();
+    spec.and_then(|spec| spec.holder_identity.clone()).unwrap_or_default()
+}
+
+fn post() -> PostParams {
+    PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() }
+}
+
+fn new(name: &str, identity: &str, action: &str) -> Object {
+    let object = Object {
+        metadata: ObjectMeta {
+            name: Some(name.to_owned()),
+            labels: Some([(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned())].into()),
+            ..ObjectMeta::default()
+        },
+        spec: None,
+    };
+    taken(object, identity, action)
+}
+
+fn taken(mut object: Object, identity: &str, action: &str) -> Object {
+    let before = object.spec.take().and_then(|spec| spec.lease_transitions).unwrap_or_default();
+    let now = MicroTime(Timestamp::now());
+    object.spec = Some(LeaseSpec {
+        holder_identity: Some(identity.to_owned()),
+        lease_duration_seconds: i32::try_from(DURATION.as_secs()).ok(),
+        acquire_time: Some(now.clone()),
+        renew_time: Some(now),
+        lease_transitions: Some(before + 1),
+        ..LeaseSpec::default()
+    });
+    let annotations = object.metadata.annotations.get_or_insert_default();
+    annotations.insert(ACTION.to_owned(), action.to_owned());
+    object
+}

@@ -1,0 +1,243 @@
+//! What an Application does not show: whether the extra health criteria hold, and whether
+//! controllers have seen the newest generation of its resources.
+//!
+//! Criteria are asked for as long as somebody may wait for the app. Generations are looked at
+//! once an app would be Done otherwise, and again only while something lags behind.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tiphys_model::platform::App;
+use tiphys_model::{AppIx, Plan};
+use tiphys_run::gate::is_ripe;
+use tiphys_run::{Action, Observation, Phase, Revisions, Stamp, Step};
+use tokio::sync::Semaphore;
+
+use tiphys_evidence::Witness;
+use tiphys_evidence::criteria::{self, Prober};
+
+/// How soon an app is looked at again that the run waits for.
+const SOON: Duration = Duration::from_millis(1500);
+/// How soon one that is Done, or has not begun: nobody may start on news that is older.
+const CALM: Duration = Duration::from_secs(10);
+/// How many are looked at at once.
+const AT_ONCE: usize = 32;
+
+/// Who looks.
+pub(super) struct Eyes {
+    /// A teardown has nobody to ask.
+    prober: Option<Prober>,
+    /// Nobody sees generations without Argo CD's API.
+    witness: Option<Witness>,
+    room: Semaphore,
+}
+
+/// One look that is to be taken.
+#[derive(Debug, Clone)]
+pub(super) struct Errand {
+    pub(super) app: AppIx,
+    /// The operation whose generations are to be looked at.
+    generations: Option<Applied>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) struct Sight {
+    pub(super) app: AppIx,
+    unmet: Vec<Arc<str>>,
+    generations: Option<(Applied, Vec<Arc<str>>)>,
+}
+
+/// What was applied last: as long as it is the same, generations that were seen stay seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Applied {
+    finished_at: Option<Stamp>,
+    revisions: Revisions,
+}
+
+/// What is known of each app, and when it is looked at next.
+pub(super) struct Closer {
+    plan: Arc<Plan>,
+    sees_generations: bool,
+    apps: Vec<Known>,
+    schedule: BTreeSet<(Instant, AppIx)>,
+}
+
+#[derive(Debug)]
+struct Known {
+    /// It has criteria.
+    asks: bool,
+    unmet: Vec<Arc<str>>,
+    generations: Option<(Applied, Vec<Arc<str>>)>,
+    next: Next,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Never,
+    At(Instant),
+    UnderWay,
+}
+
+/// What can be seen at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sees {
+    Generations,
+    OnlyCriteria,
+}
+
+impl Eyes {
+    pub(super) fn new(prober: Option<Prober>, witness: Option<Witness>) -> Self {
+        Eyes { prober, witness, room: Semaphore::new(AT_ONCE) }
+    }
+
+    pub(super) fn sees(&self) -> Sees {
+        if self.witness.is_some() { Sees::Generations } else { Sees::OnlyCriteria }
+    }
+
+    pub(super) async fn look(
+        &self,
+        errand: Errand,
+        app: &App,
+        namespace: &str,
+        project: &str,
+    ) -> Sight {
+        let _room = self.room.acquire().await;
+        let unmet = match &self.prober {
+            Some(prober) => prober.ask(&app.health, namespace).await,
+            None => Vec::new(),
+        };
+        let generations = match (errand.generations, &self.witness) {
+            (Some(applied), Some(witness)) => {
+                Some((applied, witness.lagging(app.name.as_str(), project).await))
+            }
+            _ => None,
+        };
+        Sight { app: errand.app, unmet, generations }
+    }
+}
+
+impl Closer {
+    /// What is to be removed need not be well.
+    pub(super) fn new(plan: Arc<Plan>, action: Action, sees: Sees) -> Self {
+        let deploys = action == Action::Deploy;
+        let criteria = |app| if deploys { &*plan.app(app).app.health } else { &[] };
+        let known = |app| Known {
+            asks: !criteria(app).is_empty(),
+            unmet: criteria::unasked(criteria(app)),
+            generations: None,
+            next: Next::Never,
+        };
+        let apps = plan.graph.apps().map(known).collect();
+        let sees_generations = deploys && sees == Sees::Generations;
+        Closer { apps, sees_generations, schedule: BTreeSet::new(), plan }
+    }
+
+    /// Adds what is known to a look at an app.
+    pub(super) fn complete(&self, app: AppIx, step: &Step, seen: &mut Observation) {
+        let known = &self.apps[app.position()];
+        seen.unmet.clone_from(&known.unmet);
+        seen.lagging = match known.generations(seen) {
+            Some(lagging) => lagging.to_vec(),
+            // What is about to be Done has to wait until somebody has looked.
+            None if step.is_in_progress() && self.wants_generations(app, seen) => {
+                vec!["its resources".into()]
+            }
+            None => Vec::new(),
+        };
+    }
+
+    /// When it has to be looked at next, if at all. `seen` is the newest look.
+    pub(super) fn plan(&mut self, now: Instant, app: AppIx, step: &Step, seen: &Observation) {
+        let wants = self.wants_generations(app, seen);
+        let known = &self.apps[app.position()];
+        let wait = match &step.phase {
+            Phase::Failed(_) | Phase::Skipped(_) | Phase::Removed { .. } => None,
+            _ if step.is_in_progress() => match known.generations(seen) {
+                // All that it waits for may be this look.
+                None if wants => Some(Duration::ZERO),
+                Some([_, ..]) if wants => Some(SOON),
+                _ => known.asks.then_some(SOON),
+            },
+            _ => known.asks.then_some(CALM),
+        };
+        let wanted = wait.map(|wait| now + wait);
+        let known = &mut self.apps[app.position()];
+        let next = match (known.next, wanted) {
+            (Next::UnderWay, _) => return,
+            (_, None) => Next::Never,
+            // News do not put off what is due.
+            (Next::At(at), Some(wanted)) => Next::At(at.min(wanted)),
+            (Next::Never, Some(wanted)) => Next::At(wanted),
+        };
+        if let Next::At(at) = known.next {
+            self.schedule.remove(&(at, app));
+        }
+        if let Next::At(at) = next {
+            self.schedule.insert((at, app));
+        }
+        known.next = next;
+    }
+
+    /// What has to be known before a run begins: an app that is as it should be must not be
+    /// synced because nobody has looked.
+    pub(super) fn first(&mut self, app: AppIx, seen: &Observation) -> Option<Errand> {
+        let wanted = self.apps[app.position()].asks || self.wants_generations(app, seen);
+        wanted.then(|| self.begin(app, seen))
+    }
+
+    /// The next one that is due, of which `seen` is asked.
+    pub(super) fn due(&mut self, now: Instant) -> Option<AppIx> {
+        let (at, app) = *self.schedule.first()?;
+        (at <= now).then(|| {
+            self.schedule.pop_first();
+            self.apps[app.position()].next = Next::Never;
+            app
+        })
+    }
+
+    pub(super) fn begin(&mut self, app: AppIx, seen: &Observation) -> Errand {
+        let wants = self.wants_generations(app, seen);
+        let known = &mut self.apps[app.position()];
+        let settled = known.generations(seen).is_some_and(<[_]>::is_empty);
+        known.next = Next::UnderWay;
+        Errand { app, generations: (wants && !settled).then(|| Applied::of(seen)) }
+    }
+
+    /// Takes in what was found.
+    pub(super) fn take(&mut self, sight: Sight) {
+        let known = &mut self.apps[sight.app.position()];
+        known.next = Next::Never;
+        known.unmet = sight.unmet;
+        known.generations = sight.generations.or_else(|| known.generations.take());
+    }
+
+    pub(super) fn wake_at(&self) -> Option<Instant> {
+        self.schedule.first().map(|(at, _)| *at)
+    }
+
+    fn wants_generations(&self, app: AppIx, seen: &Observation) -> bool {
+        self.sees_generations && is_ripe(seen, &self.plan.app(app).app.tolerate_drift)
+    }
+}
+
+impl Applied {
+    fn of(seen: &Observation) -> Self {
+        Applied {
+            finished_at: seen.last.as_ref().and_then(|last| last.finished_at),
+            revisions: seen.revisions.clone(),
+        }
+    }
+}
+
+impl Known {
+    /// What lags behind, if somebody has looked since the last operation.
+    fn generations(&self, seen: &Observation) -> Option<&[Arc<str>]> {
+        let (of, lagging) = self.generations.as_ref()?;
+        (*of == Applied::of(seen)).then_some(lagging)
+    }
+}

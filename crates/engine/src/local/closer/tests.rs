@@ -1,0 +1,131 @@
+//! When a closer look is taken, and what is known meanwhile.
+
+use serde_json::json;
+use tiphys_model::Scope;
+use tiphys_run::{Answer, Driver, Effect, Input, Machine, Output, Time};
+use tiphys_spec::{Source, Sources};
+
+use super::*;
+use tiphys_argocd::Application;
+
+/// One app with a criterion.
+fn plan() -> Arc<Plan> {
+    let text = "\
+apiVersion: tiphys.dev/v1alpha1
+kind: Platform
+metadata: { name: p }
+spec: { stacks: [{ name: s, apps: [{ name: a, health: [{ tcp: { service: a, port: 1 } }] }] }] }
+";
+    let source = Source::new("platform.yaml", text.into()).unwrap();
+    let platform = tiphys_spec::platform(&Sources::new(vec![source])).unwrap();
+    Arc::new(tiphys_plan::plan(&platform, &Scope::Platform).unwrap())
+}
+
+/// Healthy, and reconciled after an operation that finished then.
+fn seen(finished_at: &str, sync: &str) -> Observation {
+    let source = json!({ "path": "apps/a" });
+    let application: Application = serde_json::from_value(json!({
+        "metadata": { "name": "a", "resourceVersion": "7" },
+        "spec": { "source": source },
+        "status": {
+            "sync": { "status": sync, "revision": "r", "comparedTo": { "source": source } },
+            "health": { "status": "Healthy" },
+            "operationState": { "phase": "Succeeded", "finishedAt": finished_at },
+        },
+    }))
+    .unwrap();
+    application.observe().unwrap()
+}
+
+const EARLY: &str = "2026-11-15T10:00:00Z";
+const LATE: &str = "2026-11-15T11:00:00Z";
+
+/// A machine with its only step in progress.
+fn in_progress(plan: &Arc<Plan>) -> Driver {
+    let mut driver = Driver::new(Machine::new(plan.clone(), Action::Deploy, 1));
+    let drifted = Arc::new(seen(EARLY, "OutOfSync"));
+    let listed = Input::Listed { seen: vec![Some(drifted)], held: true };
+    let Output { effects, .. } = driver.step(Time::START, listed).unwrap();
+    let [Effect::Refresh { app, number }] = effects[..] else { unreachable!("{effects:?}") };
+    let answer = Input::Answered { app, answer: Answer::Refreshed { number } };
+    driver.step(Time::START, answer).unwrap();
+    assert!(driver.machine().step(app).is_in_progress());
+    driver
+}
+
+fn texts(texts: &[Arc<str>]) -> Vec<&str> {
+    texts.iter().map(|text| &**text).collect()
+}
+
+fn sight(errand: Errand, unmet: &[&str], lagging: &[&str]) -> Sight {
+    let own = |texts: &[&str]| texts.iter().map(|text| (*text).into()).collect();
+    let generations = errand.generations.map(|applied| (applied, own(lagging)));
+    Sight { app: errand.app, unmet: own(unmet), generations }
+}
+
+#[test]
+fn criteria_are_not_met_until_they_have_been_asked_and_are_asked_again() {
+    let plan = plan();
+    let machine = Machine::new(plan.clone(), Action::Deploy, 1);
+    let mut closer = Closer::new(plan.clone(), Action::Deploy, Sees::OnlyCriteria);
+    let app = AppIx::new(0);
+    let (step, now) = (machine.step(app), Instant::now());
+    let mut look = seen(EARLY, "Synced");
+    closer.complete(app, step, &mut look);
+    assert_eq!(texts(&look.unmet), ["tcp a:1: not asked yet"]);
+    let errand = closer.first(app, &look).unwrap();
+    closer.plan(now, app, step, &look);
+    assert_eq!(closer.wake_at(), None, "it is being asked");
+    closer.take(sight(errand, &[], &[]));
+    closer.complete(app, step, &mut look);
+    assert!(look.unmet.is_empty() && look.lagging.is_empty());
+    closer.plan(now, app, step, &look);
+    closer.plan(now + SOON, app, step, &look);
+    assert_eq!(closer.wake_at(), Some(now + CALM), "news do not put it off");
+    // It has begun, so somebody waits for it now.
+    let driver = in_progress(&plan);
+    closer.plan(now, app, driver.machine().step(app), &look);
+    assert_eq!(closer.wake_at(), Some(now + SOON));
+    assert_eq!((closer.due(now), closer.due(now + SOON)), (None, Some(app)));
+    assert_eq!(closer.wake_at(), None);
+}
+
+#[test]
+fn generations_are_looked_at_once_for_each_operation() {
+    let plan = plan();
+    let driver = in_progress(&plan);
+    let mut closer = Closer::new(plan.clone(), Action::Deploy, Sees::Generations);
+    let app = AppIx::new(0);
+    let (step, now) = (driver.machine().step(app), Instant::now());
+    let lagging = |closer: &Closer, finished_at: &str, sync: &str| {
+        let mut look = seen(finished_at, sync);
+        closer.complete(app, step, &mut look);
+        texts(&look.lagging).iter().map(|text| (*text).to_owned()).collect::<Vec<_>>()
+    };
+    assert!(lagging(&closer, EARLY, "OutOfSync").is_empty(), "it is not about to be Done");
+    assert_eq!(lagging(&closer, EARLY, "Synced"), ["its resources"]);
+    let look = seen(EARLY, "Synced");
+    closer.plan(now, app, step, &look);
+    assert_eq!(closer.due(now), Some(app), "at once");
+    let errand = closer.begin(app, &look);
+    closer.take(sight(errand, &[], &["Kafka/k"]));
+    assert_eq!(lagging(&closer, EARLY, "Synced"), ["Kafka/k"]);
+    closer.plan(now, app, step, &look);
+    assert_eq!(closer.wake_at(), Some(now + SOON));
+    assert_eq!(closer.due(now + SOON), Some(app));
+    let errand = closer.begin(app, &look);
+    closer.take(sight(errand, &[], &[]));
+    assert!(lagging(&closer, EARLY, "Synced").is_empty());
+    assert_eq!(closer.begin(app, &look).generations, None, "it is settled");
+    assert_eq!(lagging(&closer, LATE, "Synced"), ["its resources"], "another operation");
+}
+
+#[test]
+fn what_is_removed_need_not_be_well() {
+    let plan = plan();
+    let closer = Closer::new(plan.clone(), Action::Teardown, Sees::Generations);
+    let machine = Machine::new(plan, Action::Teardown, 1);
+    let mut look = seen(EARLY, "Synced");
+    closer.complete(AppIx::new(0), machine.step(AppIx::new(0)), &mut look);
+    assert!(look.unmet.is_empty() && look.lagging.is_empty());
+}

@@ -1,0 +1,314 @@
+//! A teardown from beginning to end: what would create apps anew, the apps in reverse order, what
+//! came with them, and at last what Tiphys itself has put there.
+//!
+//! Every stage finds out from the cluster what is left to do, so whoever runs it again goes on
+//! where it stopped.
+
+mod after;
+mod before;
+mod force;
+mod generators;
+mod leftovers;
+mod remains;
+mod volumes;
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use kube::{Api, Client};
+use tiphys_model::{Plan, PlannedApp, Platform, Role};
+use tiphys_run::{Action, Event, Verdict};
+use tokio::sync::oneshot;
+
+use crate::belongings::Belongings;
+use crate::graph::{DeployedGraph, GraphStore};
+use crate::hold::Hold;
+use crate::lease::Lease;
+use crate::local::Engine;
+use crate::news::News;
+use crate::signals::Signals;
+pub use force::Forced;
+pub use leftovers::Leftover;
+pub use leftovers::leftovers;
+use tiphys_argocd::Actor;
+use tiphys_argocd::application::{self, Application};
+use tiphys_cluster::Kinds;
+use tiphys_cluster::agent;
+use tiphys_cluster::names;
+use tiphys_cluster::{ClusterError, Kind};
+use tiphys_evidence::Witness;
+use tiphys_install::bootstrap;
+
+/// What is to be removed.
+pub struct Teardown {
+    pub client: Client,
+    pub platform: Arc<Platform>,
+    /// What the plan was made of, if the cluster had it.
+    pub graph: Option<DeployedGraph>,
+    pub plan: Arc<Plan>,
+    pub extent: Extent,
+    /// Who this is, for who finds the Lease taken.
+    pub identity: String,
+    pub wishes: Wishes,
+}
+
+/// What goes with the apps of the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// All that belongs to the platform.
+    Platform,
+    /// Nothing. The apps stay held, in case something creates them anew.
+    Apps,
+    /// Nothing, and nobody will create them anew: they have left the platform file.
+    Pruned,
+}
+
+/// How it is to be done.
+#[derive(Debug, Clone, Default)]
+pub struct Wishes {
+    /// Volumes stay, with what is in them.
+    pub retain_volumes: bool,
+    /// What `configure` has set up stays.
+    pub keep_primitives: bool,
+    /// What is left over is removed too, if somebody says yes.
+    pub clean_leftovers: bool,
+    /// Objects whose finalizers are removed by force.
+    pub forced: Vec<Forced>,
+}
+
+/// How it ended.
+#[derive(Debug)]
+pub struct TornDown {
+    pub verdict: Verdict,
+    /// What is left in the cluster.
+    pub leftovers: Vec<Leftover>,
+}
+
+impl Teardown {
+    /// Tears down. Whatever the end, the Lease is given up if it is still ours.
+    pub async fn run(self, news: &dyn Fn(News)) -> Result<TornDown, ClusterError> {
+        let mut signals = Signals::listen()?;
+        let ended = |verdict| TornDown { verdict, leftovers: Vec::new() };
+        let namespace = &self.platform.argocd.namespace;
+        let note = |text: String| news(News::Note(text));
+        if !self.is_there().await? {
+            // The one before may have been stopped when only they were left.
+            if let Some(verdict) = self.remove_primitives_at_last(&mut signals, &note).await? {
+                return Ok(ended(verdict));
+            }
+            note(format!("nothing of the platform `{}` is there", self.platform.name));
+            return Ok(ended(Verdict::Succeeded));
+        }
+        let name = names::own(&self.platform);
+        let acquired = Lease::acquire(
+            self.client.clone(),
+            namespace,
+            &name,
+            &self.identity,
+            Action::Teardown.as_str(),
+            |holder| note(format!("waiting for {holder}, which holds the platform")),
+        );
+        let mut lease = tokio::select! {
+            lease = acquired => lease?,
+            signal = signals.next() => return Ok(ended(Verdict::Interrupted(signal))),
+        };
+        let run = format!("{}-{}", self.plan.digest.short(), lease.epoch());
+        let client = agent::named(&self.client, agent::in_run(&run));
+        let named = Teardown { client, ..self };
+        match Box::pin(named.tear_down(run, &mut lease, &mut signals, news)).await {
+            Ok(End::Removed(leftovers)) => {
+                lease.remove().await?;
+                let ended = named.remove_primitives_at_last(&mut signals, &note).await?;
+                Ok(TornDown { verdict: ended.unwrap_or(Verdict::Succeeded), leftovers })
+            }
+            Ok(End::Stays(torn_down)) => lease.release().await.map(|()| torn_down),
+            // What went wrong says more than what the Lease does.
+            Err(error) => lease.release().await.and(Err(error)),
+        }
+    }
+
+    /// What the Lease itself stands on goes when it is not needed any more. `None`: there was
+    /// nothing of it.
+    async fn remove_primitives_at_last(
+        &self,
+        signals: &mut Signals,
+        note: &dyn Fn(String),
+    ) -> Result<Option<Verdict>, ClusterError> {
+        if self.extent != Extent::Platform || self.wishes.keep_primitives {
+            return Ok(None);
+        }
+        tokio::select! {
+            removed = bootstrap::remove(&self.client, &self.platform.name, note) => {
+                Ok(removed?.then_some(Verdict::Succeeded))
+            }
+            signal = signals.next() => Ok(Some(Verdict::Interrupted(signal))),
+        }
+    }
+
+    /// Whether there is anything to do.
+    async fn is_there(&self) -> Result<bool, ClusterError> {
+        if self.graph.is_some() {
+            return Ok(true);
+        }
+        let argocd = &self.platform.argocd;
+        let applications = self.applications().await?;
+        let ours = |application: &Application| {
+            application.spec.project == argocd.root_project || self.removes(application.name())
+        };
+        Ok(applications.iter().any(ours))
+    }
+
+    async fn tear_down(
+        &self,
+        run: String,
+        lease: &mut Lease,
+        signals: &mut Signals,
+        news: &dyn Fn(News),
+    ) -> Result<End, ClusterError> {
+        let kinds = Kinds::discover(&self.client).await?;
+        let forced = force::resolve(&kinds, &self.wishes.forced)?;
+        let belongings = Arc::new(Belongings::new(&self.client, kinds));
+        let context = Context { belongings: belongings.clone(), run, news };
+        let forcing = async {
+            let note = |text| context.note(text);
+            force::remove_finalizers(belongings.kinds(), forced, note).await?;
+            std::future::pending().await
+        };
+        tokio::select! {
+            end = self.stages(&context, lease, signals) => end,
+            error = forcing => error,
+        }
+    }
+
+    async fn stages(
+        &self,
+        context: &Context<'_>,
+        lease: &mut Lease,
+        signals: &mut Signals,
+    ) -> Result<End, ClusterError> {
+        let (argocd, graph) = tokio::select! {
+            prepared = self.prepare(context) => prepared?,
+            error = lease.keep() => return Err(error),
+            signal = signals.next() => return Ok(End::stays(Verdict::Interrupted(signal))),
+        };
+        let graph = RefCell::new(graph);
+        let verdict = match argocd {
+            Some(argocd) if !self.plan.apps.is_empty() => {
+                self.remove_apps(context, argocd, &graph, lease, signals).await?
+            }
+            Some(_) | None => Verdict::Succeeded,
+        };
+        let graph = graph.into_inner();
+        // Whoever took the platform over keeps the graph from now on.
+        if verdict != Verdict::LeaseLost {
+            self.store().write(&graph).await?;
+        }
+        if verdict != Verdict::Succeeded {
+            return Ok(End::stays(verdict));
+        }
+        tokio::select! {
+            end = self.finish(context, graph) => end,
+            error = lease.keep() => Err(error),
+            signal = signals.next() => Ok(End::stays(Verdict::Interrupted(signal))),
+        }
+    }
+
+    async fn remove_apps(
+        &self,
+        context: &Context<'_>,
+        argocd: Actor,
+        graph: &RefCell<DeployedGraph>,
+        lease: &mut Lease,
+        signals: &mut Signals,
+    ) -> Result<Verdict, ClusterError> {
+        (context.news)(News::Began { run: context.run.clone(), revisions: None });
+        let witness = Witness::with(&self.client, &argocd);
+        let engine = Engine {
+            client: self.client.clone(),
+            argocd,
+            namespace: self.platform.argocd.namespace.clone(),
+            plan: self.plan.clone(),
+            action: Action::Teardown,
+            hold: Arc::new(self.hold(&context.run)),
+            held: true,
+            belongings: Some(context.belongings.clone()),
+            prober: None,
+            run: context.run.clone(),
+        };
+        let noted = |event: &Event| {
+            if let Event::Removed { app } = event {
+                graph.borrow_mut().removed(self.plan.app(*app).app.name.as_str());
+            }
+        };
+        let project = &self.platform.argocd.project;
+        let look = async |app: &str, evidence| {
+            context.belongings.explain(app, project, witness.as_ref(), evidence).await
+        };
+        engine.run_and_tell(lease, signals, &noted, look, context.news).await
+    }
+
+    async fn applications(&self) -> Result<Vec<Application>, ClusterError> {
+        let namespace = &self.platform.argocd.namespace;
+        let applications: Api<Application> = Api::namespaced(self.client.clone(), namespace);
+        match application::list(&applications, |_| true).await {
+            // Without Argo CD there are none.
+            Err(error) if error.kind == Kind::NotFound => Ok(Vec::new()),
+            listed => listed,
+        }
+    }
+
+    fn store(&self) -> GraphStore {
+        let namespace = &self.platform.argocd.namespace;
+        GraphStore::new(&self.client, namespace, &self.platform.name)
+    }
+
+    fn hold(&self, run: &str) -> Hold {
+        let argocd = &self.platform.argocd;
+        Hold::new(self.client.clone(), &argocd.namespace, &argocd.project, run)
+    }
+
+    /// The apps that go.
+    fn names(&self) -> BTreeSet<String> {
+        let removed = self.plan.apps.iter().filter(|app| app.role == Role::Deploy);
+        removed.map(|app| app.app.name.to_string()).collect()
+    }
+
+    fn removes(&self, name: &str) -> bool {
+        let removed = |app: &PlannedApp| app.role == Role::Deploy && app.app.name.as_str() == name;
+        self.plan.apps.iter().any(removed)
+    }
+}
+
+/// What all stages share.
+struct Context<'a> {
+    belongings: Arc<Belongings>,
+    run: String,
+    news: &'a dyn Fn(News),
+}
+
+impl Context<'_> {
+    fn note(&self, text: String) {
+        (self.news)(News::Note(text));
+    }
+
+    async fn ask(&self, leftovers: &[Leftover]) -> bool {
+        let (answer, answered) = oneshot::channel();
+        (self.news)(News::Ask { leftovers: leftovers.to_vec(), answer });
+        // Whoever goes away without an answer has not said yes.
+        answered.await.unwrap_or(false)
+    }
+}
+
+/// What is left of the platform.
+enum End {
+    /// Nothing that a run would need the Lease for.
+    Removed(Vec<Leftover>),
+    Stays(TornDown),
+}
+
+impl End {
+    fn stays(verdict: Verdict) -> Self {
+        End::Stays(TornDown { verdict, leftovers: Vec::new() })
+    }
+}

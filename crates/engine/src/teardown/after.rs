@@ -1,0 +1,104 @@
+//! All that comes after the last app has gone.
+
+use std::time::Duration;
+
+use tiphys_run::Verdict;
+
+use super::leftovers::{self, Leftover, Search};
+use super::{Context, End, Extent, Teardown, TornDown, remains};
+use crate::graph::{DeployedGraph, Names};
+use tiphys_argocd::application::Application;
+use tiphys_cluster::ClusterError;
+use tiphys_cluster::ObjectName;
+use tiphys_cluster::names;
+use tiphys_install::configure;
+
+impl Teardown {
+    pub(super) async fn finish(
+        &self,
+        context: &Context<'_>,
+        graph: DeployedGraph,
+    ) -> Result<End, ClusterError> {
+        match self.extent {
+            Extent::Apps => return Ok(End::stays(Verdict::Succeeded)),
+            Extent::Pruned => {
+                self.hold(&context.run).lift(&self.names()).await?;
+                return Ok(End::stays(Verdict::Succeeded));
+            }
+            Extent::Platform => {}
+        }
+        let others = self.applications().await?;
+        let used = remains::names_of(others.iter());
+        let argocd = &self.platform.argocd;
+        let removable = remains::removable(graph.came_with_it(), &argocd.namespace, &used);
+        let (namespaces, crds) = (removable.namespaces.len(), removable.crds.len());
+        context.note(format!("removing {namespaces} namespaces and {crds} CRDs"));
+        remains::remove(&self.client, &removable, self.patience()).await?;
+        if self.wishes.keep_primitives {
+            self.hold(&context.run).lift(&graph.gone).await?;
+        } else {
+            self.remove_primitives(context, &others).await?;
+        }
+        self.see_to_leftovers(context, &graph, &removable).await
+    }
+
+    async fn remove_primitives(
+        &self,
+        context: &Context<'_>,
+        others: &[Application],
+    ) -> Result<(), ClusterError> {
+        context.note("removing accounts, rights and projects".to_owned());
+        let user = |project: &str| others.iter().find(|other| other.spec.project == project);
+        let used = |project: &str| match user(project) {
+            Some(other) => {
+                context.note(format!("the project `{project}` stays: `{}` is in it", other.name()));
+                true
+            }
+            None => false,
+        };
+        configure::remove(&self.client, &self.platform, used).await
+    }
+
+    /// What is left is removed if that is wanted; otherwise the graph stays, because only it
+    /// knows whose that is.
+    async fn see_to_leftovers(
+        &self,
+        context: &Context<'_>,
+        graph: &DeployedGraph,
+        came: &Names,
+    ) -> Result<End, ClusterError> {
+        let kinds = context.belongings.kinds();
+        let search = Search { client: &self.client, kinds, graph, came };
+        let mut leftovers = search.run().await?;
+        let certain = |leftovers: &[Leftover]| leftovers.iter().any(|leftover| leftover.certain);
+        if certain(&leftovers) && self.wishes.clean_leftovers && context.ask(&leftovers).await {
+            leftovers::clean(kinds, &leftovers).await?;
+            leftovers = search.run().await?;
+        }
+        if certain(&leftovers) {
+            leftovers.push(self.graph_as_leftover());
+            return Ok(End::Stays(TornDown { verdict: Verdict::Succeeded, leftovers }));
+        }
+        self.store().delete().await?;
+        Ok(End::Removed(leftovers))
+    }
+
+    fn graph_as_leftover(&self) -> Leftover {
+        Leftover {
+            object: ObjectName {
+                group: String::new(),
+                kind: "ConfigMap".to_owned(),
+                namespace: self.platform.argocd.namespace.clone(),
+                name: names::own(&self.platform),
+            },
+            why: "it remembers whose these are, for `teardown --clean-leftovers`".to_owned(),
+            certain: true,
+            uid: None,
+        }
+    }
+
+    /// What came with the platform may take as long to go as the slowest of its apps.
+    fn patience(&self) -> Duration {
+        self.plan.apps.iter().map(|app| app.app.timeouts.health).max().unwrap_or_default()
+    }
+}

@@ -1,0 +1,129 @@
+//! All that comes before the first app goes.
+
+use kube::{Api, ResourceExt};
+use tiphys_model::{AppIx, Plan, Role};
+
+use super::generators::{self, Generators};
+use super::{Context, Extent, Teardown, remains, volumes};
+use crate::graph::{DeployedGraph, GraphStore};
+use tiphys_argocd::Actor;
+use tiphys_argocd::application::Application;
+use tiphys_cluster::names::Purpose;
+use tiphys_cluster::{ClusterError, Kind};
+
+impl Teardown {
+    /// Nobody to act with is needed if nothing is left to act on.
+    pub(super) async fn prepare(
+        &self,
+        context: &Context<'_>,
+    ) -> Result<(Option<Actor>, DeployedGraph), ClusterError> {
+        let store = self.store();
+        let mut graph = self.unchanged_graph(&store).await?;
+        let applications = self.applications().await?;
+        let removed: Vec<&Application> =
+            applications.iter().filter(|application| self.removes(application.name())).collect();
+        let generators = match self.extent {
+            Extent::Platform => {
+                Generators::find(&self.client, &self.platform, &applications).await?.in_order()
+            }
+            Extent::Apps | Extent::Pruned => {
+                refuse_generated(&removed)?;
+                Vec::new()
+            }
+        };
+        let brought = remains::names_of(removed.iter().copied());
+        if self.wishes.retain_volumes {
+            let changed = volumes::retain(&self.client, &brought.namespaces).await?;
+            context.note(format!("set {changed} volumes to Retain"));
+        }
+        graph.brought.namespaces.extend(brought.namespaces);
+        graph.brought.crds.extend(brought.crds);
+        store.write(&graph).await?;
+        if removed.is_empty() && generators.is_empty() {
+            removed_before(&mut graph, &self.plan);
+            return Ok((None, graph));
+        }
+        let argocd = Actor::new(&self.client, &self.platform, Purpose::Teardown).await?;
+        let argocd = argocd.in_run(&self.client, &self.platform, &context.run);
+        // What cannot go need not be held: the run will say why it stays.
+        if !self.is_needed(&applications) {
+            self.hold_apps(context, &argocd).await?;
+        }
+        if !generators.is_empty() {
+            context
+                .note(format!("removing {} generators, not what they created", generators.len()));
+            generators::remove(&self.client, &self.platform, &argocd, generators).await?;
+        }
+        Ok((Some(argocd), graph))
+    }
+
+    /// Whether something outside the scope depends on what is to go.
+    fn is_needed(&self, applications: &[Application]) -> bool {
+        let plan = &self.plan;
+        let removed = |app: &AppIx| plan.app(*app).role == Role::Deploy;
+        let outside = plan.graph.apps().filter(|app| !removed(app));
+        let mut users = outside.filter(|app| plan.graph.dependencies(*app).iter().any(removed));
+        users.any(|app| {
+            let name = plan.app(app).app.name.as_str();
+            applications.iter().any(|application| application.name() == name)
+        })
+    }
+
+    /// The graph that the plan was made of, or a new one if there was none.
+    async fn unchanged_graph(&self, store: &GraphStore) -> Result<DeployedGraph, ClusterError> {
+        let found = store.read().await?;
+        if found != self.graph {
+            let what = "the deployed graph has changed while this run waited for the platform";
+            let why = "another run has ended meanwhile, so the plan is no longer right";
+            return Err(ClusterError::new(Kind::Failed, what, why).hint("run it again"));
+        }
+        Ok(found.unwrap_or_else(|| {
+            let mut graph = DeployedGraph::new(&self.platform, None);
+            graph.plan(&self.platform, &self.plan);
+            graph
+        }))
+    }
+
+    /// Argo CD must not repair what is being taken apart. Without a project there is nothing to
+    /// hold, and nothing syncs.
+    async fn hold_apps(&self, context: &Context<'_>, argocd: &Actor) -> Result<(), ClusterError> {
+        let project = &self.platform.argocd.project;
+        let apps = self.names();
+        context.note(format!("holding {} apps in the project `{project}`", apps.len()));
+        let stop = async |app: &str| {
+            // If it cannot be stopped, deleting the app will stop it, or say why it cannot.
+            argocd.terminate(app, project).await.ok();
+            Ok(())
+        };
+        let applications = Api::namespaced(self.client.clone(), &self.platform.argocd.namespace);
+        match self.hold(&context.run).acquire(&apps, &applications, stop).await {
+            Err(error) if error.kind == Kind::NotFound => Ok(()),
+            held => held,
+        }
+    }
+}
+
+/// Apps of the plan that an earlier run has removed without noting it.
+fn removed_before(graph: &mut DeployedGraph, plan: &Plan) {
+    for app in plan.apps.iter().filter(|app| app.role == Role::Deploy) {
+        graph.removed(app.app.name.as_str());
+    }
+}
+
+/// What an ApplicationSet has created, it would create anew.
+fn refuse_generated(removed: &[&Application]) -> Result<(), ClusterError> {
+    let generated = removed.iter().find_map(|application| {
+        let owners = application.owner_references().iter();
+        let set = owners.filter(|owner| owner.kind == "ApplicationSet").map(|owner| &owner.name);
+        set.map(|set| (application.name(), set)).next()
+    });
+    match generated {
+        None => Ok(()),
+        Some((app, set)) => Err(ClusterError::new(
+            Kind::Configuration,
+            format!("the app `{app}` cannot be removed by itself"),
+            format!("the ApplicationSet `{set}` has created it, and would create it anew"),
+        )
+        .hint("take it out of what the ApplicationSet lists, or tear down the whole platform")),
+    }
+}

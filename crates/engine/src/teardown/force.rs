@@ -1,0 +1,119 @@
+//! Removing finalizers by force, from objects that a person has named one by one.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use kube::ResourceExt;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+
+use tiphys_cluster::{ClusterError, Kind};
+use tiphys_cluster::{Kinds, ObjectName};
+
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// `KIND/NAMESPACE/NAME`, or `KIND/NAME` for what is cluster-wide.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forced {
+    kind: String,
+    namespace: String,
+    name: String,
+}
+
+impl FromStr for Forced {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parts: Vec<&str> = text.split('/').collect();
+        let (kind, namespace, name) = match parts[..] {
+            [kind, name] => (kind, "", name),
+            [kind, namespace, name] if !namespace.is_empty() => (kind, namespace, name),
+            _ => return Err("give KIND/NAMESPACE/NAME, or KIND/NAME".to_owned()),
+        };
+        if kind.is_empty() || name.is_empty() {
+            return Err("give KIND/NAMESPACE/NAME, or KIND/NAME".to_owned());
+        }
+        let [kind, namespace, name] = [kind, namespace, name].map(str::to_owned);
+        Ok(Forced { kind, namespace, name })
+    }
+}
+
+impl fmt::Display for Forced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.namespace {
+            "" => write!(f, "{}/{}", self.kind, self.name),
+            namespace => write!(f, "{}/{namespace}/{}", self.kind, self.name),
+        }
+    }
+}
+
+/// The objects that are meant. A kind that two groups have is not guessed.
+pub(super) fn resolve(kinds: &Kinds, forced: &[Forced]) -> Result<Vec<ObjectName>, ClusterError> {
+    let resolved = forced.iter().map(|wanted| {
+        let groups = kinds.groups_of(&wanted.kind);
+        let unknown = |why: String| {
+            let what = format!("`--force-finalizer {wanted}` cannot be followed");
+            ClusterError::new(Kind::Configuration, what, why)
+        };
+        match groups[..] {
+            [] => Err(unknown("the cluster has no such kind".to_owned())),
+            [group] => Ok(ObjectName {
+                group: group.to_owned(),
+                kind: wanted.kind.clone(),
+                namespace: wanted.namespace.clone(),
+                name: wanted.name.clone(),
+            }),
+            _ => Err(unknown(format!("several groups have that kind: {}", groups.join(", ")))
+                .hint("remove the finalizer with `kubectl edit`")),
+        }
+    });
+    resolved.collect()
+}
+
+/// Goes on until each has lost its finalizers. One that nobody has asked to delete keeps them.
+pub(super) async fn remove_finalizers(
+    kinds: &Kinds,
+    objects: Vec<ObjectName>,
+    note: impl Fn(String),
+) -> Result<(), ClusterError> {
+    let mut left: BTreeSet<ObjectName> = objects.into_iter().collect();
+    while !left.is_empty() {
+        for object in left.clone() {
+            let what = format!("the finalizers of {object} cannot be removed");
+            let found = kinds.get(&object).await.map_err(ClusterError::kube(&what))?;
+            let Some(found) = found.filter(|found| found.metadata.deletion_timestamp.is_some())
+            else {
+                continue;
+            };
+            if let Some(api) = kinds.api(&object).filter(|_| !found.finalizers().is_empty()) {
+                let names = found.finalizers().join(", ");
+                let patch = json!({ "metadata": { "finalizers": null, "uid": found.uid() } });
+                let params = PatchParams::default();
+                api.patch(&object.name, &params, &Patch::Merge(&patch))
+                    .await
+                    .map_err(ClusterError::kube(&what))?;
+                note(format!("removed the finalizers of {object} by force: {names}"));
+            }
+            left.remove(&object);
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_named_with_or_without_a_namespace() {
+        for text in ["CephCluster/rook/main", "Namespace/rook"] {
+            assert_eq!(text.parse::<Forced>().unwrap().to_string(), text);
+        }
+        for text in ["", "main", "a//b", "/b", "a/", "a/b/c/d", "a/b/"] {
+            assert!(text.parse::<Forced>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Removing what would create the platform's Applications anew: generators, those first that
+//! create others. Their children stay.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PropagationPolicy};
+use kube::{Api, Client, ResourceExt};
+use serde_json::{Value, json};
+use tiphys_model::Platform;
+
+use crate::generators::sets;
+use tiphys_argocd::Actor;
+use tiphys_argocd::application::Application;
+use tiphys_argocd::rest::{CallError, Refusal};
+use tiphys_cluster::delete;
+use tiphys_cluster::{ClusterError, Kind};
+
+const PATIENCE: Duration = Duration::from_secs(120);
+const LOOK_AGAIN: Duration = Duration::from_millis(300);
+
+/// A generator, by kind and name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Generator {
+    Application(String),
+    Set(String),
+}
+
+/// What creates what.
+#[derive(Debug, Default)]
+pub(super) struct Generators {
+    children: BTreeMap<Generator, BTreeSet<Generator>>,
+}
+
+impl Generators {
+    /// Those of the platform: the Applications in the generators' project, and ApplicationSets
+    /// whose Applications are in one of the platform's projects.
+    pub(super) async fn find(
+        client: &Client,
+        platform: &Platform,
+        applications: &[Application],
+    ) -> Result<Self, ClusterError> {
+        let argocd = &platform.argocd;
+        let mut found = Generators::default();
+        for application in applications {
+            if application.spec.project == argocd.root_project {
+                found.take_application(application);
+            }
+        }
+        let listed = match sets::api(client, &argocd.namespace).list(&ListParams::default()).await {
+            Ok(listed) => listed.items,
+            // An Argo CD without ApplicationSets.
+            Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
+            Err(error) => {
+                return Err(ClusterError::kube("the ApplicationSets cannot be listed")(error));
+            }
+        };
+        for set in &listed {
+            let project = set.data.pointer("/spec/template/spec/project").and_then(Value::as_str);
+            if project == Some(&*argocd.project) || project == Some(&*argocd.root_project) {
+                found.children.entry(Generator::Set(set.name_any())).or_default();
+            }
+        }
+        Ok(found)
+    }
+
+    fn take_application(&mut self, application: &Application) {
+        let this = Generator::Application(application.name().to_owned());
+        let resources = application.status.resources.iter().flatten();
+        let created = resources.filter(|resource| resource.group == "argoproj.io");
+        let created = created.filter_map(|resource| match &*resource.kind {
+            "Application" => Some(Generator::Application(resource.name.clone())),
+            "ApplicationSet" => Some(Generator::Set(resource.name.clone())),
+            _ => None,
+        });
+        self.children.entry(this.clone()).or_default().extend(created);
+        for owner in application.owner_references() {
+            if owner.kind == "ApplicationSet" {
+                let set = Generator::Set(owner.name.clone());
+                self.children.entry(set).or_default().insert(this.clone());
+            }
+        }
+    }
+
+    /// Each before what it creates: the other way round, it would create that anew.
+    pub(super) fn in_order(&self) -> Vec<Generator> {
+        let mut left: BTreeSet<&Generator> = self.children.keys().collect();
+        let mut order = Vec::new();
+        while !left.is_empty() {
+            let created: BTreeSet<&Generator> =
+                left.iter().flat_map(|parent| &self.children[*parent]).collect();
+            let mut next: Vec<&Generator> =
+                left.iter().copied().filter(|generator| !created.contains(generator)).collect();
+            if next.is_empty() {
+                // They create each other; there is no right order.
+                next = left.iter().copied().collect();
+            }
+            left.retain(|generator| !next.contains(generator));
+            order.extend(next.into_iter().cloned());
+        }
+        order
+    }
+}
+
+/// Removes them one after the other, and waits for each.
+pub(super) async fn remove(
+    client: &Client,
+    platform: &Platform,
+    argocd: &Actor,
+    generators: Vec<Generator>,
+) -> Result<(), ClusterError> {
+    for generator in generators {
+        match &generator {
+            Generator::Application(name) => {
+                let project = &platform.argocd.root_project;
+                let released = argocd.release(name, project).await;
+                released.or_else(|error| refused(name, &error))?;
+                let applications: Api<Application> =
+                    Api::namespaced(client.clone(), &platform.argocd.namespace);
+                await_gone(&applications, name, "the generator").await?;
+            }
+            Generator::Set(name) => {
+                remove_set(&sets::api(client, &platform.argocd.namespace), name).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn refused(name: &str, error: &CallError) -> Result<(), ClusterError> {
+    let kind = match error {
+        CallError::Refused { refusal: Refusal::NotFound, .. } => return Ok(()),
+        CallError::Refused { refusal: Refusal::Unauthenticated | Refusal::Forbidden, .. } => {
+            Kind::Denied
+        }
+        CallError::Refused { .. } => Kind::Failed,
+        CallError::Unanswered { .. } => Kind::Unreachable,
+    };
+    let what = format!("the generator `{name}` cannot be removed");
+    Err(ClusterError::new(kind, what, error.to_string()))
+}
+
+/// Its Applications stay, and belong to nobody afterwards.
+async fn remove_set(sets: &Api<DynamicObject>, name: &str) -> Result<(), ClusterError> {
+    let what = || format!("the ApplicationSet `{name}` cannot be removed");
+    let Some(set) = sets.get_opt(name).await.map_err(ClusterError::kube(what()))? else {
+        return Ok(());
+    };
+    if !set.finalizers().is_empty() {
+        // Argo CD would delete the Applications because of it.
+        let without = json!({ "metadata": { "finalizers": null, "uid": set.uid() } });
+        let params = PatchParams::default();
+        sets.patch(name, &params, &Patch::Merge(&without))
+            .await
+            .map_err(ClusterError::kube(what()))?;
+    }
+    let mut params = delete::only(set.uid());
+    params.propagation_policy = Some(PropagationPolicy::Orphan);
+    delete::delete(sets, name, &params, what()).await?;
+    await_gone(sets, name, "the ApplicationSet").await
+}
+
+async fn await_gone<K>(objects: &Api<K>, name: &str, called: &str) -> Result<(), ClusterError>
+where
+    K: Clone + std::fmt::Debug + serde::de::DeserializeOwned,
+{
+    let began = Instant::now();
+    loop {
+        let what = format!("{called} `{name}` cannot be read");
+        if objects.get_opt(name).await.map_err(ClusterError::kube(what))?.is_none() {
+            return Ok(());
+        }
+        if began.elapsed() > PATIENCE {
+            let why = format!("it was not gone after {} s", PATIENCE.as_secs());
+            let what = format!("{called} `{name}` cannot be removed");
+            return Err(ClusterError::new(Kind::Failed, what, why)
+                .hint("see which of its finalizers is left, and run the same command again"));
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn application(name: &str, creates: &[(&str, &str)], owner: Option<&str>) -> Application {
+        let resources: Vec<Value> = creates
+            .iter()
+            .map(|(kind, name)| json!({ "group": "argoproj.io", "kind": kind, "name": name }))
+            .collect();
+        let owners: Vec<Value> = owner
+            .iter()
+            .map(|name| json!({ "apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": name, "uid": "1" }))
+            .collect();
+        serde_json::from_value(json!({
+            "metadata": { "name": name, "ownerReferences": owners },
+            "spec": { "project": "roots" },
+            "status": { "resources": resources },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn who_creates_goes_before_what_it_creates() {
+        let mut found = Generators::default();
+        found.children.insert(Generator::Set("a-set".to_owned()), BTreeSet::new());
+        found.take_application(&application("a-stack", &[("Application", "web")], Some("a-set")));
+        let creates = [("ApplicationSet", "a-set"), ("Application", "b-stack")];
+        found.take_application(&application("root", &creates, None));
+        found.take_application(&application("b-stack", &[], None));
+        let names: Vec<String> = found
+            .in_order()
+            .into_iter()
+            .map(|generator| match generator {
+                Generator::Application(name) | Generator::Set(name) => name,
+            })
+            .collect();
+        assert_eq!(names, ["root", "b-stack", "a-set", "a-stack"]);
+    }
+
+    #[test]
+    fn a_circle_comes_to_an_end() {
+        let mut found = Generators::default();
+        found.take_application(&application("a", &[("Application", "b")], None));
+        found.take_application(&application("b", &[("Application", "a")], None));
+        assert_eq!(found.in_order().len(), 2);
+    }
+}

@@ -1,0 +1,243 @@
+//! What a removed platform has left in the cluster: found, told, and removed if somebody wants it.
+
+mod pointers;
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::{Namespace, PersistentVolume};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{ListParams, ObjectMeta, PropagationPolicy};
+use kube::{Api, Client, ResourceExt};
+use tiphys_model::Platform;
+
+use super::remains;
+use crate::graph::{DeployedGraph, Names};
+use tiphys_argocd::application::{self, Application};
+use tiphys_argocd::tracking;
+use tiphys_cluster::delete;
+use tiphys_cluster::{ClusterError, Kind};
+use tiphys_cluster::{Kinds, ObjectName};
+
+/// Objects in one answer.
+const PAGE: u32 = 500;
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// What Kubernetes makes and removes by itself.
+const PASSING: [&str; 3] = ["Event", "Lease", "EndpointSlice"];
+
+/// An object that was not there before the platform came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leftover {
+    pub object: ObjectName,
+    pub why: String,
+    /// It is the platform's beyond doubt. Others are only named.
+    pub certain: bool,
+    pub uid: Option<String>,
+}
+
+impl fmt::Display for Leftover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.object, self.why)?;
+        if self.certain { Ok(()) } else { f.write_str(" (perhaps not of this platform)") }
+    }
+}
+
+/// What the removed apps of a platform have left, as far as it is theirs beyond doubt. Others of
+/// its apps may still be there: what an Application uses is not left.
+pub async fn leftovers(
+    client: &Client,
+    platform: &Platform,
+    graph: &DeployedGraph,
+) -> Result<Vec<Leftover>, ClusterError> {
+    if graph.gone.is_empty() {
+        return Ok(Vec::new());
+    }
+    let applications: Api<Application> =
+        Api::namespaced(client.clone(), &platform.argocd.namespace);
+    let mut used = Names::default();
+    let note_use = |application: &Application| {
+        let names = remains::names_of(std::iter::once(application));
+        used.namespaces.extend(names.namespaces);
+        used.crds.extend(names.crds);
+        // None is kept: there may be thousands.
+        false
+    };
+    if let Err(error) = application::list(&applications, note_use).await
+        // Otherwise Argo CD has been removed too.
+        && error.kind != Kind::NotFound
+    {
+        return Err(error);
+    }
+    let came = remains::removable(graph.came_with_it(), &platform.argocd.namespace, &used);
+    let kinds = Kinds::discover(client).await?;
+    let mut found = Search { client, kinds: &kinds, graph, came: &came }.run().await?;
+    found.retain(|leftover| leftover.certain);
+    Ok(found)
+}
+
+/// What is looked for.
+pub(super) struct Search<'a> {
+    pub(super) client: &'a Client,
+    pub(super) kinds: &'a Kinds,
+    pub(super) graph: &'a DeployedGraph,
+    /// What came with the platform and is nobody else's by now.
+    pub(super) came: &'a Names,
+}
+
+impl Search<'_> {
+    /// All that is left, sorted, each object once.
+    pub(super) async fn run(&self) -> Result<Vec<Leftover>, ClusterError> {
+        let mut found = self.tracked().await?;
+        found.extend(self.namespaces().await?);
+        found.extend(self.crds().await?);
+        found.extend(self.volumes().await?);
+        found.extend(pointers::to_nowhere(self.client, self.kinds, &self.came.namespaces).await?);
+        // Of two reasons for one object, that which is beyond doubt counts.
+        found.sort_by(|a, b| (&a.object, !a.certain).cmp(&(&b.object, !b.certain)));
+        found.dedup_by(|b, a| a.object == b.object);
+        Ok(found)
+    }
+
+    /// What Argo CD has applied for an app of the platform and not removed with it. What has an
+    /// owner goes with that.
+    async fn tracked(&self) -> Result<Vec<Leftover>, ClusterError> {
+        let mut found = Vec::new();
+        for (resource, api) in self.kinds.listable() {
+            if PASSING.contains(&&*resource.kind) {
+                continue;
+            }
+            let mut page = ListParams::default().limit(PAGE);
+            loop {
+                let list = match api.list_metadata(&page).await {
+                    Ok(list) => list,
+                    // Gone with its CRD since.
+                    Err(kube::Error::Api(status)) if status.code == 404 => break,
+                    // Kinds that can be listed in one namespace only, or not by us.
+                    Err(kube::Error::Api(status)) if [403, 405].contains(&status.code) => break,
+                    Err(error) => {
+                        let what = format!("objects of kind {} cannot be listed", resource.kind);
+                        return Err(ClusterError::kube(what)(error));
+                    }
+                };
+                for object in &list.items {
+                    found.extend(self.judge(&resource.group, &resource.kind, &object.metadata));
+                }
+                match list.metadata.continue_.filter(|token| !token.is_empty()) {
+                    Some(token) => page = page.continue_token(&token),
+                    None => break,
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn judge(&self, group: &str, kind: &str, metadata: &ObjectMeta) -> Option<Leftover> {
+        if metadata.owner_references.as_ref().is_some_and(|owners| !owners.is_empty()) {
+            return None;
+        }
+        let object = named(group, kind, metadata);
+        let app = tracking::app_of(&object, metadata)?;
+        if !self.graph.gone.contains(app) {
+            return None;
+        }
+        // A label of that kind is on what others have installed as well.
+        let certain = tracking::is_annotated(metadata);
+        let why = format!("`{app}` has applied it, and Argo CD left it");
+        Some(Leftover { object, why, certain, uid: metadata.uid.clone() })
+    }
+
+    /// Namespaces of others come and go, so of those only what is stuck is told.
+    async fn namespaces(&self) -> Result<Vec<Leftover>, ClusterError> {
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        let listed = namespaces.list(&ListParams::default()).await;
+        let listed = listed.map_err(ClusterError::kube("the namespaces cannot be listed"))?;
+        let left = listed.items.iter().filter_map(|namespace| {
+            let certain = self.came.namespaces.contains(&namespace.name_any());
+            let why = match namespace.metadata.deletion_timestamp {
+                Some(_) => {
+                    let status = serde_json::to_value(namespace).unwrap_or_default();
+                    format!("it is being deleted, and stays: {}", remains::remaining(&status))
+                }
+                None if certain => "it came with the platform".to_owned(),
+                None => return None,
+            };
+            let object = named("", "Namespace", &namespace.metadata);
+            Some(Leftover { object, why, certain, uid: namespace.uid() })
+        });
+        Ok(left.collect())
+    }
+
+    /// Operators make CRDs that no app has applied.
+    async fn crds(&self) -> Result<Vec<Leftover>, ClusterError> {
+        let Some(before) = &self.graph.before else { return Ok(Vec::new()) };
+        let crds: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        let listed = crds.list_metadata(&ListParams::default()).await;
+        let listed = listed.map_err(ClusterError::kube("the CRDs cannot be listed"))?;
+        let new = listed.items.iter().filter(|d| !before.crds.contains(&d.name_any()));
+        let left = new.map(|definition| Leftover {
+            object: named("apiextensions.k8s.io", "CustomResourceDefinition", &definition.metadata),
+            why: "it was not there before the platform".to_owned(),
+            certain: self.came.crds.contains(&definition.name_any()),
+            uid: definition.uid(),
+        });
+        Ok(left.collect())
+    }
+
+    /// Volumes that were claimed from a namespace of the platform.
+    async fn volumes(&self) -> Result<Vec<Leftover>, ClusterError> {
+        let came = &self.came.namespaces;
+        let volumes: Api<PersistentVolume> = Api::all(self.client.clone());
+        let listed = volumes.list(&ListParams::default()).await;
+        let listed = listed.map_err(ClusterError::kube("the volumes cannot be listed"))?;
+        let claimed = listed.items.into_iter().filter_map(|volume| {
+            let claim = volume.spec.as_ref()?.claim_ref.as_ref()?;
+            let namespace = claim.namespace.as_ref().filter(|name| came.contains(*name))?;
+            let phase = volume.status.as_ref().and_then(|status| status.phase.as_deref());
+            let name = claim.name.as_deref().unwrap_or("?");
+            let why = format!("{} of the claim {namespace}/{name}", phase.unwrap_or("volume"));
+            let object = named("", "PersistentVolume", &volume.metadata);
+            Some(Leftover { object, why, certain: true, uid: volume.uid() })
+        });
+        Ok(claimed.collect())
+    }
+}
+
+fn named(group: &str, kind: &str, metadata: &ObjectMeta) -> ObjectName {
+    ObjectName {
+        group: group.to_owned(),
+        kind: kind.to_owned(),
+        namespace: metadata.namespace.clone().unwrap_or_default(),
+        name: metadata.name.clone().unwrap_or_default(),
+    }
+}
+
+/// Removes those that are the platform's beyond doubt, and waits until they are gone.
+pub(super) async fn clean(kinds: &Kinds, leftovers: &[Leftover]) -> Result<(), ClusterError> {
+    let certain: Vec<&Leftover> = leftovers.iter().filter(|leftover| leftover.certain).collect();
+    for leftover in &certain {
+        let Some(api) = kinds.api(&leftover.object) else { continue };
+        let mut params = delete::only(leftover.uid.clone());
+        params.propagation_policy = Some(PropagationPolicy::Background);
+        let what = format!("the leftover {} cannot be deleted", leftover.object);
+        delete::delete(&api, &leftover.object.name, &params, what).await?;
+    }
+    let began = Instant::now();
+    for leftover in certain {
+        loop {
+            let what = format!("the leftover {} cannot be read", leftover.object);
+            let found = kinds.get(&leftover.object).await.map_err(ClusterError::kube(what))?;
+            if found.is_none_or(|found| found.uid() != leftover.uid) {
+                break;
+            }
+            if began.elapsed() > PATIENCE {
+                let what = format!("the leftover {} does not go", leftover.object);
+                let why = format!("it is still there after {} s", PATIENCE.as_secs());
+                return Err(ClusterError::new(Kind::Failed, what, why)
+                    .hint("see which of its finalizers is left, and run the same command again"));
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! Keeping what volumes hold.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::core::v1::PersistentVolume;
+use kube::api::{ListParams, Patch, PatchParams};
+use kube::{Api, Client, ResourceExt};
+use serde_json::json;
+
+use tiphys_cluster::ClusterError;
+use tiphys_cluster::names::FIELD_MANAGER;
+
+/// Volumes that are claimed from these namespaces stay when their claims go. How many had to be
+/// changed.
+pub(super) async fn retain(
+    client: &Client,
+    namespaces: &BTreeSet<String>,
+) -> Result<usize, ClusterError> {
+    let volumes: Api<PersistentVolume> = Api::all(client.clone());
+    let listed = volumes.list(&ListParams::default()).await;
+    let listed = listed.map_err(ClusterError::kube("the volumes cannot be listed"))?;
+    let mut changed = 0;
+    for volume in listed.items.iter().filter(|volume| would_go(volume, namespaces)) {
+        let patch = json!({
+            "metadata": { "uid": volume.uid() },
+            "spec": { "persistentVolumeReclaimPolicy": "Retain" },
+        });
+        let manager = Some(FIELD_MANAGER.to_owned());
+        let params = PatchParams { field_manager: manager, ..PatchParams::default() };
+        let name = volume.name_any();
+        let what = format!("the volume `{name}` cannot be retained");
+        volumes
+            .patch(&name, &params, &Patch::Merge(&patch))
+            .await
+            .map_err(ClusterError::kube(what))?;
+        changed += 1;
+    }
+    Ok(changed)
+}
+
+fn would_go(volume: &PersistentVolume, namespaces: &BTreeSet<String>) -> bool {
+    let Some(spec) = &volume.spec else { return false };
+    let claimed_from = spec.claim_ref.as_ref().and_then(|claim| claim.namespace.as_ref());
+    claimed_from.is_some_and(|namespace| namespaces.contains(namespace))
+        && spec.persistent_volume_reclaim_policy.as_deref() != Some("Retain")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_claimed_volumes_of_the_platform_that_would_go_are_changed() {
+        let volume = |namespace: &str, policy: &str| {
+            let spec = json!({
+                "claimRef": { "namespace": namespace }, "persistentVolumeReclaimPolicy": policy,
+            });
+            serde_json::from_value(json!({ "metadata": {}, "spec": spec })).unwrap()
+        };
+        let namespaces = ["db".to_owned()].into();
+        assert!(would_go(&volume("db", "Delete"), &namespaces));
+        assert!(!would_go(&volume("db", "Retain"), &namespaces));
+        assert!(!would_go(&volume("other", "Delete"), &namespaces));
+        assert!(!would_go(&PersistentVolume::default(), &namespaces));
+    }
+}

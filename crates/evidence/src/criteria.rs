@@ -1,0 +1,82 @@
+//! The extra health criteria of the platform file, asked of what runs.
+//!
+//! A criterion holds, or there is a text that says what was found instead. Whatever goes wrong
+//! on the way is such a text too: a criterion that could not be asked does not hold.
+
+mod http;
+mod postgres;
+mod redis;
+mod resource;
+mod route;
+mod tcp;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::kube::Client;
+use futures::future::join_all;
+use tiphys_model::Criterion;
+use tiphys_model::criterion::ServiceCriterion;
+
+use route::Route;
+use tiphys_cluster::Place;
+
+/// How long one attempt may take: a service that accepts and then hangs must not hold up a run.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Asks criteria.
+#[derive(Clone)]
+pub struct Prober {
+    client: Client,
+    place: Place,
+}
+
+impl Prober {
+    #[must_use]
+    pub fn new(client: Client, place: Place) -> Self {
+        Prober { client, place }
+    }
+
+    /// All criteria of an app, at once: those that do not hold, each with what was found.
+    /// `namespace` is the app's own.
+    pub async fn ask(&self, criteria: &[Criterion], namespace: &str) -> Vec<Arc<str>> {
+        let asked = criteria.iter().map(|criterion| async move {
+            let namespace = criterion.namespace().unwrap_or(namespace);
+            let found = tokio::time::timeout(PATIENCE, self.ask_one(criterion, namespace)).await;
+            let late = |_| Err(format!("no answer within {} s", PATIENCE.as_secs()));
+            found.unwrap_or_else(late).err().map(|found| unmet(criterion, &found))
+        });
+        join_all(asked).await.into_iter().flatten().collect()
+    }
+
+    async fn ask_one(&self, criterion: &Criterion, namespace: &str) -> Result<(), String> {
+        let route = |service: &str, port: u16| Route {
+            client: &self.client,
+            place: self.place,
+            namespace: namespace.to_owned(),
+            service: service.to_owned(),
+            port,
+        };
+        let to = |at: &ServiceCriterion| route(&at.service, at.port);
+        match criterion {
+            Criterion::Resource(wanted) => resource::ask(&self.client, wanted, namespace).await,
+            Criterion::Tcp(at) => tcp::ask(to(at).open().await?).await,
+            Criterion::Postgres(at) => postgres::ask(to(at).open().await?).await,
+            Criterion::Redis(at) => redis::ask(to(at).open().await?).await,
+            Criterion::Http(wanted) => {
+                let route = route(&wanted.service, wanted.port);
+                http::ask(route.open().await?, wanted, &route.host()).await
+            }
+        }
+    }
+}
+
+/// What stands for criteria that nobody has asked yet.
+#[must_use]
+pub fn unasked(criteria: &[Criterion]) -> Vec<Arc<str>> {
+    criteria.iter().map(|criterion| unmet(criterion, "not asked yet")).collect()
+}
+
+fn unmet(criterion: &Criterion, found: &str) -> Arc<str> {
+    format!("{criterion}: {found}").into()
+}

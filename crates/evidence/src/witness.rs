@@ -1,0 +1,279 @@
+//! A closer look at an app that is not well: its worst resource, what Kubernetes and its pod say
+//! about it, the fields that differ from the source, and what that most likely means.
+//!
+//! Nothing is written, and nothing here fails: what cannot be looked at is named instead.
+
+mod behind;
+mod drift;
+mod events;
+mod likely;
+mod log;
+mod narrate;
+mod tree;
+
+use std::sync::Arc;
+
+use http::Method;
+use kube::Client;
+use serde::Deserialize;
+use serde_json::Value;
+use tiphys_model::Platform;
+use tiphys_run::Evidence;
+
+use events::{EventList, Told};
+pub use narrate::narrate;
+use tiphys_argocd::rest::{ArgoCd, CallError, PATIENCE};
+use tiphys_argocd::{Actor, credentials};
+use tiphys_cluster::ClusterError;
+use tiphys_cluster::ObjectName;
+use tiphys_cluster::excerpt::{EVENTS, cut};
+use tiphys_cluster::names::Purpose;
+use tree::{Node, Tree};
+
+const FIELDS: usize = 10;
+/// Looks closer. Argo CD's API says what it needs `get` for; logs come from Kubernetes.
+#[derive(Clone)]
+pub struct Witness {
+    client: Client,
+    argocd: ArgoCd,
+}
+
+/// What a closer look has found besides evidence.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    pub evidence: Evidence,
+    /// Resources whose controller has not seen their newest generation.
+    pub lagging: Vec<String>,
+    /// The resources themselves were read.
+    pub looked_closer: bool,
+}
+
+impl Witness {
+    #[must_use]
+    pub fn new(client: Client, argocd: ArgoCd) -> Self {
+        Witness { client, argocd }
+    }
+
+    /// Nobody can look closer without the REST API, which has the tree of an app's resources.
+    #[must_use]
+    pub fn with(client: &Client, argocd: &Actor) -> Option<Self> {
+        match argocd {
+            Actor::Api(api) => Some(Witness::new(client.clone(), api.clone())),
+            Actor::Fields(_) => None,
+        }
+    }
+
+    /// With the token that deploys.
+    pub async fn of(client: &Client, platform: &Platform) -> Result<Self, ClusterError> {
+        let argocd = credentials::argocd(client, platform, Purpose::Deploy).await?;
+        Ok(Witness::new(client.clone(), argocd))
+    }
+
+    /// Adds to what the Application itself shows.
+    pub async fn gather(&self, app: &str, project: &str, evidence: Evidence) -> Found {
+        let mut found = Found { evidence, ..Found::default() };
+        let application = match self.application(app, project).await {
+            Ok(application) => application,
+            Err(error) => {
+                found.evidence.unseen.push(format!("what Argo CD knows of it: {error}"));
+                return found;
+            }
+        };
+        if is_compared(&application) {
+            self.look_at_resources(app, project, &mut found).await;
+        } else {
+            let unseen = "the resources: Argo CD has not compared them yet".to_owned();
+            found.evidence.unseen.push(unseen);
+        }
+        // What the API server said to a resource is nearer to the cause than what followed.
+        found.evidence.events.extend(failed_results(&application));
+        found.evidence.likely = likely::likely(&found.evidence);
+        found
+    }
+
+    async fn look_at_resources(&self, app: &str, project: &str, found: &mut Found) {
+        let (tree, managed) =
+            futures::join!(self.tree(app, project), self.managed_resources(app, project));
+        match managed {
+            Ok(resources) => {
+                found.looked_closer = true;
+                found.lagging = resources.iter().filter_map(drift::lagging).collect();
+                found.evidence.resource = resources.iter().find_map(drift::held_back);
+                let drifted = drift::differences(&resources, FIELDS);
+                if !drifted.is_empty() {
+                    found.evidence.drifted = drifted;
+                }
+            }
+            Err(error) => found.evidence.unseen.push(format!("the resources: {error}")),
+        }
+        match tree {
+            Ok(tree) => self.look_at_worst(app, project, &tree, &mut found.evidence).await,
+            Err(error) => found.evidence.unseen.push(format!("what belongs to it: {error}")),
+        }
+    }
+
+    /// What an app consists of, down to what its resources have made.
+    pub async fn members(&self, app: &str, project: &str) -> Result<Vec<ObjectName>, CallError> {
+        Ok(self.tree(app, project).await?.members())
+    }
+
+    /// The resources whose controller has not seen their newest generation, or what keeps us from
+    /// knowing.
+    pub async fn lagging(&self, app: &str, project: &str) -> Vec<Arc<str>> {
+        let unread = |error: CallError| format!("its resources (they cannot be read: {error})");
+        let resources = match self.managed_resources(app, project).await {
+            Ok(resources) => resources,
+            Err(error) => return vec![unread(error).into()],
+        };
+        let mut lagging = Vec::new();
+        for resource in &resources {
+            let Some(name) = drift::lagging(resource) else { continue };
+            // What Argo CD shows here is as old as its last comparison, and a new status alone
+            // does not make it compare.
+            match self.live(app, project, &resource.object, &resource.version()).await {
+                Ok(live) if drift::lags(&live) => lagging.push(name.into()),
+                Ok(_) => {}
+                Err(error) => lagging.push(unread(error).into()),
+            }
+        }
+        lagging
+    }
+
+    /// A resource as it is in the cluster now.
+    async fn live(
+        &self,
+        app: &str,
+        project: &str,
+        object: &ObjectName,
+        version: &str,
+    ) -> Result<Value, CallError> {
+        #[derive(Deserialize)]
+        struct Live {
+            manifest: String,
+        }
+        let ObjectName { group, kind, namespace, name } = object;
+        let path = format!(
+            "applications/{app}/resource?project={project}&namespace={namespace}\
+             &resourceName={name}&version={version}&group={group}&kind={kind}"
+        );
+        let live: Live = self.argocd.call(Method::GET, &path, None::<&()>, PATIENCE).await?;
+        Ok(serde_json::from_str(&live.manifest).unwrap_or_default())
+    }
+
+    async fn tree(&self, app: &str, project: &str) -> Result<Tree, CallError> {
+        let path = format!("applications/{app}/resource-tree?project={project}");
+        self.argocd.call(Method::GET, &path, None::<&()>, PATIENCE).await
+    }
+
+    async fn managed_resources(
+        &self,
+        app: &str,
+        project: &str,
+    ) -> Result<Vec<drift::Managed>, CallError> {
+        let path = format!("applications/{app}/managed-resources?project={project}");
+        let list: drift::ManagedList =
+            self.argocd.call(Method::GET, &path, None::<&()>, PATIENCE).await?;
+        Ok(list.items.unwrap_or_default())
+    }
+
+    async fn application(&self, app: &str, project: &str) -> Result<Value, CallError> {
+        let path = format!("applications/{app}?project={project}");
+        self.argocd.call(Method::GET, &path, None::<&()>, PATIENCE).await
+    }
+
+    async fn look_at_worst(&self, app: &str, project: &str, tree: &Tree, into: &mut Evidence) {
+        let mut chain = tree.worst();
+        let Some(worst) = chain.first() else { return };
+        // The owner's message is often the consequence, and the deepest one's the cause.
+        let deepest = chain.last().filter(|node| node.uid != worst.uid);
+        let worst = deepest.map_or_else(|| worst.to_string(), |deep| format!("{worst}; {deep}"));
+        // What waits to be deleted explains more than what it has led to.
+        into.resource.get_or_insert(worst);
+        // A pod only says that it waits for its claim; the claim says why.
+        let pod = chain.iter().rev().find(|node| node.object.kind == "Pod").copied();
+        chain.extend(tree.pending_claims());
+        let mut events = Vec::new();
+        for node in &chain {
+            match self.events(app, project, node).await {
+                Ok(told) => events.extend(told),
+                Err(error) => {
+                    into.unseen.push(format!("the events of {}: {error}", node.name()));
+                    break;
+                }
+            }
+        }
+        into.events = events::newest(events);
+        into.events.extend(self.what_is_old(app, project, &chain).await);
+        if let Some(pod) = pod {
+            match log::of(&self.client, pod).await {
+                Ok(lines) => into.logs = lines,
+                Err(why) => into.unseen.push(format!("the log of {}: {why}", pod.name())),
+            }
+        }
+    }
+
+    /// What Kubernetes has said about a resource. Argo CD's API server reads it for us, so that
+    /// no rights are needed in the namespaces of apps.
+    async fn events(&self, app: &str, project: &str, node: &Node) -> Result<Vec<Told>, CallError> {
+        let path = format!(
+            "applications/{app}/events?project={project}\
+             &resourceNamespace={}&resourceName={}&resourceUID={}",
+            node.object.namespace, node.object.name, node.uid
+        );
+        let list: EventList = self.argocd.call(Method::GET, &path, None::<&()>, PATIENCE).await?;
+        Ok(list.warnings(node))
+    }
+}
+
+/// Whether Argo CD can answer for an app's resources from what it knows. Asked before its first
+/// comparison, its API server asks for one: a look would write.
+fn is_compared(application: &Value) -> bool {
+    application.pointer("/status/reconciledAt").is_some_and(Value::is_string)
+}
+
+/// `Kind/name: SyncFailed MESSAGE` for each resource, or hook, that was not applied.
+fn failed_results(application: &Value) -> Vec<String> {
+    let results = application.pointer("/status/operationState/syncResult/resources");
+    let results = results.and_then(Value::as_array).into_iter().flatten();
+    let text = |result: &Value, field: &str| result[field].as_str().unwrap_or_default().to_owned();
+    let failed = results.filter_map(|result| {
+        let failed =
+            |field: &str| ["SyncFailed", "Failed", "Error"].contains(&&*text(result, field));
+        let word = ["status", "hookPhase"].into_iter().find(|field| failed(field))?;
+        let (kind, name) = (text(result, "kind"), text(result, "name"));
+        let line = format!("{kind}/{name}: {} {}", text(result, word), text(result, "message"));
+        Some(cut(&line))
+    });
+    failed.take(EVENTS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_app_that_was_never_compared_is_not_asked_about() {
+        assert!(!is_compared(&json!({ "status": { "health": {} } })));
+        assert!(is_compared(&json!({ "status": { "reconciledAt": "2026-11-15T21:23:04Z" } })));
+    }
+
+    #[test]
+    fn what_could_not_be_applied_is_named() {
+        let result = |name: &str, status: &str, phase: &str| {
+            json!({
+                "kind": "Job", "name": name, "status": status, "hookPhase": phase, "message": "m",
+            })
+        };
+        let results = [
+            result("a", "Synced", "Running"),
+            result("b", "SyncFailed", ""),
+            result("c", "", "Failed"),
+        ];
+        let state = json!({ "syncResult": { "resources": results } });
+        let application = json!({ "status": { "operationState": state } });
+        assert_eq!(failed_results(&application), ["Job/b: SyncFailed m", "Job/c: Failed m"]);
+        assert_eq!(failed_results(&json!({})), Vec::<String>::new());
+    }
+}

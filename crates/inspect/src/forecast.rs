@@ -1,0 +1,77 @@
+//! What a run would find to do now. Nothing is refreshed for it, so Argo CD may know more by the
+//! time a run asks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kube::{Api, Client};
+use tiphys_model::operation::PlanTag;
+use tiphys_model::{Plan, PlannedApp, Platform, Role};
+use tiphys_run::gate::{Start, start};
+
+use tiphys_argocd::application::{self, Application};
+use tiphys_cluster::ClusterError;
+use tiphys_cluster::names;
+
+/// One line for the root app, and one for each app in start order.
+pub struct Forecast {
+    pub root: String,
+    pub apps: Vec<(String, String)>,
+}
+
+pub async fn forecast(
+    client: &Client,
+    platform: &Platform,
+    plan: &Plan,
+) -> Result<Forecast, ClusterError> {
+    let api: Api<Application> = Api::namespaced(client.clone(), &platform.argocd.namespace);
+    let root = names::root_application(platform);
+    let mut names: BTreeSet<&str> = plan.apps.iter().map(|app| app.app.name.as_str()).collect();
+    names.insert(&root);
+    let listed = application::list(&api, |a| names.contains(a.name())).await?;
+    let known: BTreeMap<&str, &Application> =
+        listed.iter().map(|application| (application.name(), application)).collect();
+    let apps = plan.apps.iter().map(|planned| {
+        let name = planned.app.name.as_str();
+        (name.to_owned(), app(planned, known.get(name).copied(), PlanTag::of(&plan.digest)))
+    });
+    Ok(Forecast { root: root_line(&root, known.get(root.as_str()).copied()), apps: apps.collect() })
+}
+
+fn root_line(name: &str, root: Option<&Application>) -> String {
+    match root {
+        None => format!("the root app `{name}` is not there: `tiphys configure` makes it"),
+        Some(root) if root.status.sync.status == "Synced" => {
+            format!("the root app `{name}` is at {}", root.status.sync.revision)
+        }
+        Some(root) => format!(
+            "the root app `{name}` would be synced to {}, which may change what follows",
+            root.status.sync.revision
+        ),
+    }
+}
+
+fn app(planned: &PlannedApp, application: Option<&Application>, tag: PlanTag) -> String {
+    let Some(application) = application else {
+        return "would be synced: the root app has not created it yet".to_owned();
+    };
+    let seen = match application.observe() {
+        Ok(seen) => seen,
+        Err(error) => return format!("cannot be judged: {error}"),
+    };
+    if planned.role == Role::Verify {
+        return format!("would be checked only, and is {}", seen.health);
+    }
+    match start(&seen, tag, &planned.app.name, &planned.app.tolerate_drift) {
+        Start::AlreadyCurrent => "is current".to_owned(),
+        Start::Sync { revisions } => {
+            format!("would be synced to {revisions}: it is {} and {}", seen.sync, seen.health)
+        }
+        Start::Adopt { .. } => "has an operation of this plan, which would be awaited".to_owned(),
+        Start::Foreign { by } => format!("has an operation of {by}, which would be awaited"),
+        Start::NotYet => {
+            "would be synced if it differs: Argo CD has to compare it first".to_owned()
+        }
+        Start::Suspect(suspicion) => format!("would fail if it stays so: {}", suspicion.cause()),
+        Start::Failed(cause) => format!("would fail: {cause}"),
+    }
+}

@@ -1,0 +1,157 @@
+//! What must not be there yet, as RFC 3.2.7 lists it. What we installed before is fine.
+
+use futures::future::join_all;
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::ListParams;
+use kube::{Api, Client};
+use tiphys_assess::preflight::{Check, Problem, Requirement, Section, Trouble};
+use tiphys_model::Bootstrap;
+use tiphys_model::bootstrap::{Primitive, PrimitiveName};
+
+use super::{problem, within, within_patience};
+use tiphys_install::bootstrap::{Found, found};
+
+/// How the two usual ways to install sealed-secrets label its Deployment.
+const SEALED_SECRETS: [&str; 2] =
+    ["name=sealed-secrets-controller", "app.kubernetes.io/name=sealed-secrets"];
+
+pub(super) async fn look(client: &Client, bootstrap: Option<&Bootstrap>) -> Vec<Check> {
+    let primitives = join_all(PrimitiveName::ALL.map(|name| look_for(client, bootstrap, name)));
+    let (primitives, sealed) = tokio::join!(primitives, sealed_secrets(client));
+    primitives.into_iter().chain([namespaces(), judge_sealed_secrets(&sealed)]).collect()
+}
+
+async fn look_for(client: &Client, bootstrap: Option<&Bootstrap>, name: PrimitiveName) -> Check {
+    match installed(bootstrap, name) {
+        Ok(primitive) => {
+            let found = within_patience(found(client, primitive)).await;
+            judge(primitive, &found.map_err(|error| problem(&error)))
+        }
+        Err(why) => requirement(name).skipped(why),
+    }
+}
+
+/// The same rows for a cluster that cannot be asked.
+pub(super) fn out_of_reach(bootstrap: Option<&Bootstrap>) -> Vec<Check> {
+    let why = "the cluster cannot be asked";
+    let primitives = PrimitiveName::ALL
+        .into_iter()
+        .map(|name| requirement(name).skipped(installed(bootstrap, name).err().unwrap_or(why)));
+    let sealed = sealed_secrets_requirement().skipped(why);
+    primitives.chain([namespaces(), sealed]).collect()
+}
+
+/// Why the platform does not install it, otherwise.
+fn installed(
+    bootstrap: Option<&Bootstrap>,
+    name: PrimitiveName,
+) -> Result<&Primitive, &'static str> {
+    let bootstrap =
+        bootstrap.ok_or("nothing is installed: the platform file has no `bootstrap`")?;
+    let primitive = bootstrap.primitives.iter().find(|primitive| primitive.name == name);
+    primitive.ok_or("the platform does not install it")
+}
+
+fn requirement(name: PrimitiveName) -> Requirement {
+    Requirement::new(Section::Absence, name.title(), "not there, or ours from before")
+}
+
+fn judge(primitive: &Primitive, found: &Result<Found, Problem>) -> Check {
+    let requirement = requirement(primitive.name);
+    match found {
+        Ok(Found::Absent) => requirement.passed("not there"),
+        Ok(Found::Ours { version: Some(version) }) => {
+            requirement.passed(format!("ours, {version}"))
+        }
+        Ok(Found::Ours { version: None }) => requirement.passed("ours, not complete"),
+        Ok(Found::Foreign { seen }) => {
+            let found = format!("somebody else's: {}", seen.join(", "));
+            let next = "remove it, or take it over with `tiphys bootstrap --adopt`";
+            requirement.failed(Trouble::Missing, found, next)
+        }
+        Err(problem) => requirement.unknown(problem),
+    }
+}
+
+/// Only the root app's manifests say where apps live, and those are rendered by Argo CD.
+fn namespaces() -> Check {
+    let requirement =
+        Requirement::new(Section::Absence, "namespaces of apps", "not there, or ours from before");
+    requirement.skipped("not known before Argo CD has rendered the root app")
+}
+
+fn sealed_secrets_requirement() -> Requirement {
+    Requirement::new(Section::Absence, "sealed-secrets controller", "not there")
+}
+
+/// `NAMESPACE/NAME` of each controller.
+async fn sealed_secrets(client: &Client) -> Result<Vec<String>, Problem> {
+    let deployments: Api<Deployment> = Api::all(client.clone());
+    let mut names = Vec::new();
+    for label in SEALED_SECRETS {
+        let labelled = ListParams::default().labels(label);
+        let listed = deployments.list_metadata(&labelled);
+        for found in within("Deployments cannot be listed", listed).await?.items {
+            let metadata = found.metadata;
+            let name = |part: Option<String>| part.unwrap_or_default();
+            names.push(format!("{}/{}", name(metadata.namespace), name(metadata.name)));
+        }
+    }
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
+fn judge_sealed_secrets(found: &Result<Vec<String>, Problem>) -> Check {
+    let requirement = sealed_secrets_requirement();
+    match found {
+        Ok(names) if names.is_empty() => requirement.passed("not there"),
+        Ok(names) => {
+            let next = "nothing to do: its key is kept, so what was sealed with it still opens";
+            requirement.warned(names.join(", "), next)
+        }
+        Err(problem) => requirement.unknown(problem),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tiphys_assess::preflight::Outcome;
+    use tiphys_model::bootstrap::{Checksum, Manifests};
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_somebody_elses_is_in_the_way() {
+        let primitive = Primitive {
+            name: PrimitiveName::ArgoCd,
+            version: "3.2.6".to_owned(),
+            namespace: "argocd".to_owned(),
+            manifests: Manifests::Path("argocd.yaml".to_owned()),
+            checksum: Checksum::parse(&"0".repeat(64)).unwrap(),
+            patches: None,
+        };
+        let judged = |found: Found| {
+            let check = judge(&primitive, &Ok(found));
+            (check.outcome, check.found)
+        };
+        let seen = vec!["the namespace argocd".to_owned()];
+        let foreign = "somebody else's: the namespace argocd".to_owned();
+        let version = Some("3.2.6".to_owned());
+        assert_eq!(judged(Found::Absent), (Outcome::Pass, "not there".to_owned()));
+        assert_eq!(judged(Found::Ours { version }), (Outcome::Pass, "ours, 3.2.6".to_owned()));
+        assert_eq!(judged(Found::Ours { version: None }).0, Outcome::Pass);
+        let failed = (Outcome::Fail(Trouble::Missing), foreign);
+        assert_eq!(judged(Found::Foreign { seen }), failed);
+    }
+
+    #[test]
+    fn sealed_secrets_is_a_warning() {
+        let judged = |names: &[&str]| {
+            let names = names.iter().map(|name| (*name).to_owned()).collect();
+            judge_sealed_secrets(&Ok(names)).outcome
+        };
+        assert_eq!(judged(&[]), Outcome::Pass);
+        assert_eq!(judged(&["kube-system/sealed-secrets-controller"]), Outcome::Warning);
+    }
+}

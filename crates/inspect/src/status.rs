@@ -1,0 +1,333 @@
+//! What the status of a platform is derived from, read from a cluster. Nothing is written.
+
+mod follow;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::coordination::v1::Lease as LeaseObject;
+use kube::api::{ApiResource, DynamicObject, ListParams};
+use kube::core::GroupVersionKind;
+use kube::{Api, Client};
+use serde_json::Value;
+use tiphys_assess::status::{Installed, LeaseSeen, Seen, Situation};
+use tiphys_model::{Plan, Platform};
+
+use tiphys_argocd::application::{Application, Unreadable};
+use tiphys_cluster::names;
+use tiphys_cluster::{ClusterError, Kind};
+use tiphys_engine::graph::GraphStore;
+use tiphys_engine::hold::windows;
+use tiphys_engine::lease::ACTION;
+use tiphys_engine::teardown::{self, Leftover};
+use tiphys_evidence::criteria::{self, Prober};
+
+pub use follow::follow;
+
+/// Objects in one answer: what is not of the platform is thrown away page by page.
+const PAGE: u32 = 100;
+
+/// How long a look at everything may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Looks at everything once. `plan` is that of the whole platform.
+pub async fn read(
+    client: &Client,
+    prober: &Prober,
+    platform: &Platform,
+    plan: &Plan,
+) -> Result<Situation, ClusterError> {
+    in_time(read_all(client, prober, platform, plan)).await
+}
+
+/// What the removed apps of a platform have left.
+pub async fn leftovers(
+    client: &Client,
+    platform: &Platform,
+) -> Result<Vec<Leftover>, ClusterError> {
+    in_time(async {
+        let store = GraphStore::new(client, &platform.argocd.namespace, &platform.name);
+        match store.read().await? {
+            Some(graph) => teardown::leftovers(client, platform, &graph).await,
+            None => Ok(Vec::new()),
+        }
+    })
+    .await
+}
+
+/// A connection that died silently would be waited for for ever.
+async fn in_time<T>(
+    look: impl Future<Output = Result<T, ClusterError>>,
+) -> Result<T, ClusterError> {
+    let late = |_| {
+        let why = format!("no answer within {} s", PATIENCE.as_secs());
+        ClusterError::new(Kind::Unreachable, "the cluster does not answer", why)
+            .hint("check that the cluster is up and the kubeconfig's server is right")
+    };
+    tokio::time::timeout(PATIENCE, look).await.map_err(late)?
+}
+
+async fn read_all(
+    client: &Client,
+    prober: &Prober,
+    platform: &Platform,
+    plan: &Plan,
+) -> Result<Situation, ClusterError> {
+    let namespace = &platform.argocd.namespace;
+    let applications: Api<Application> = Api::namespaced(client.clone(), namespace);
+    let mut found = Found::new(platform, plan);
+    let mut page = ListParams::default().limit(PAGE);
+    loop {
+        let list = match applications.list(&page).await {
+            Ok(list) => list,
+            Err(kube::Error::Api(status)) if status.code == 404 => {
+                return Ok(found.without_argocd());
+            }
+            Err(error) => return Err(ClusterError::kube(unreadable(namespace))(error)),
+        };
+        for application in &list.items {
+            found.take(application)?;
+        }
+        match list.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => page = page.continue_token(&token),
+            None => break,
+        }
+    }
+    let (around, answers) =
+        futures::join!(Around::read(client, platform), ask(prober, plan, found.questions()));
+    found.answer(answers);
+    Ok(found.situation(&around?))
+}
+
+fn unreadable(namespace: &str) -> String {
+    format!("the Applications in {namespace} cannot be read")
+}
+
+/// Applications of the platform, as they come in.
+struct Found {
+    positions: BTreeMap<String, usize>,
+    seen: Vec<Option<Seen>>,
+    /// Of each app, where its resources are.
+    namespaces: Vec<String>,
+    /// Of each app, the criteria that do not hold.
+    unmet: Vec<Vec<Arc<str>>>,
+    root_name: String,
+    root: Option<Seen>,
+}
+
+impl Found {
+    fn new(platform: &Platform, plan: &Plan) -> Self {
+        let names = plan.apps.iter().map(|app| app.app.name.to_string());
+        Found {
+            positions: names.enumerate().map(|(at, name)| (name, at)).collect(),
+            seen: vec![None; plan.apps.len()],
+            namespaces: vec![String::new(); plan.apps.len()],
+            unmet: plan.apps.iter().map(|app| criteria::unasked(&app.app.health)).collect(),
+            root_name: names::root_application(platform),
+            root: None,
+        }
+    }
+
+    fn take(&mut self, application: &Application) -> Result<(), ClusterError> {
+        let slot = if application.name() == self.root_name {
+            &mut self.root
+        } else {
+            match self.positions.get(application.name()) {
+                Some(at) => {
+                    let namespace = application.spec.destination["namespace"].as_str();
+                    namespace.unwrap_or_default().clone_into(&mut self.namespaces[*at]);
+                    &mut self.seen[*at]
+                }
+                None => return Ok(()),
+            }
+        };
+        *slot = Some(seen(application)?);
+        Ok(())
+    }
+
+    fn lose(&mut self, name: &str) {
+        if name == self.root_name {
+            self.root = None;
+        } else if let Some(at) = self.positions.get(name) {
+            self.seen[*at] = None;
+        }
+    }
+
+    /// The apps whose criteria can be asked, and where.
+    fn questions(&self) -> Vec<(usize, String)> {
+        let there = |at: &usize| self.seen[*at].is_some();
+        (0..self.seen.len()).filter(there).map(|at| (at, self.namespaces[at].clone())).collect()
+    }
+
+    /// Takes in what was found of criteria; whether that is news.
+    fn answer(&mut self, answers: Vec<(usize, Vec<Arc<str>>)>) -> bool {
+        let mut news = false;
+        for (at, unmet) in answers {
+            news |= self.unmet[at] != unmet;
+            self.unmet[at] = unmet;
+        }
+        news
+    }
+
+    fn without_argocd(self) -> Situation {
+        Situation { installed: Installed::Nothing, seen: self.seen, ..Situation::default() }
+    }
+
+    fn situation(&self, around: &Around) -> Situation {
+        let ready = around.project && self.root.is_some();
+        Situation {
+            installed: if ready { Installed::Platform } else { Installed::ArgoCd },
+            seen: self.seen.iter().zip(&self.unmet).map(with_criteria).collect(),
+            root: self.root.clone(),
+            held: windows::held(&around.windows),
+            held_by: windows::held_by(&around.windows),
+            lease: around.lease.clone(),
+        }
+    }
+}
+
+/// Asks the criteria of these apps.
+async fn ask(
+    prober: &Prober,
+    plan: &Plan,
+    questions: Vec<(usize, String)>,
+) -> Vec<(usize, Vec<Arc<str>>)> {
+    let asked = questions.into_iter().map(|(at, namespace)| async move {
+        (at, prober.ask(&plan.apps[at].app.health, &namespace).await)
+    });
+    futures::future::join_all(asked).await
+}
+
+fn with_criteria((seen, unmet): (&Option<Seen>, &Vec<Arc<str>>)) -> Option<Seen> {
+    let mut seen = seen.clone()?;
+    if !unmet.is_empty() {
+        Arc::make_mut(&mut seen.observation).unmet.clone_from(unmet);
+    }
+    Some(seen)
+}
+
+/// What is to be known of an Application, without that which only a run asks about.
+pub(crate) fn seen(application: &Application) -> Result<Seen, ClusterError> {
+    let unreadable = |error: Unreadable| {
+        let what = format!("the Application `{}` cannot be judged", application.name());
+        ClusterError::new(Kind::Failed, what, error.to_string())
+    };
+    let observation = application.observe().map_err(unreadable)?;
+    let health_since = application.health_since().map_err(unreadable)?;
+    let last = application.status.operation_state.as_ref().map(|last| &last.operation);
+    let operation = application.operation.as_ref().or(last);
+    let automated = operation.is_some_and(|operation| operation.initiated_by.automated);
+    Ok(Seen { observation: observation.into(), automated, health_since })
+}
+
+/// What stands around the Applications.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Around {
+    /// The project of the apps is there.
+    project: bool,
+    windows: Vec<Value>,
+    lease: Option<LeaseSeen>,
+}
+
+impl Around {
+    async fn read(client: &Client, platform: &Platform) -> Result<Around, ClusterError> {
+        let namespace = &platform.argocd.namespace;
+        let kind = GroupVersionKind::gvk("argoproj.io", "v1alpha1", "AppProject");
+        let projects: Api<DynamicObject> =
+            Api::namespaced_with(client.clone(), namespace, &ApiResource::from_gvk(&kind));
+        let name = &platform.argocd.project;
+        let what = format!("the AppProject `{name}` cannot be read");
+        let project = projects.get_opt(name).await.map_err(ClusterError::kube(what))?;
+        let leases: Api<LeaseObject> = Api::namespaced(client.clone(), namespace);
+        let name = names::own(platform);
+        let what = format!("the Lease `{name}` cannot be read");
+        let lease = leases.get_opt(&name).await.map_err(ClusterError::kube(what))?;
+        let windows = project.as_ref().and_then(|project| {
+            project.data.pointer("/spec/syncWindows").and_then(Value::as_array).cloned()
+        });
+        Ok(Around {
+            project: project.is_some(),
+            windows: windows.unwrap_or_default(),
+            lease: lease.and_then(|lease| lease_seen(&lease, Timestamp::now())),
+        })
+    }
+}
+
+/// Nobody, if it was given back. Our clock and the holder's may differ by what a renewal leaves
+/// of the duration: twenty-five seconds.
+fn lease_seen(lease: &LeaseObject, now: Timestamp) -> Option<LeaseSeen> {
+    let spec = lease.spec.as_ref()?;
+    let holder = spec.holder_identity.clone().filter(|holder| !holder.is_empty())?;
+    let annotations = lease.metadata.annotations.as_ref();
+    let action = annotations.and_then(|all| all.get(ACTION)).cloned().unwrap_or_default();
+    let seconds = spec.lease_duration_seconds.unwrap_or_default();
+    let renewed = spec.renew_time.as_ref().map(|time| time.0);
+    let expired = renewed.is_none_or(|renewed| {
+        now.duration_since(renewed) > SignedDuration::from_secs(seconds.into())
+    });
+    Some(LeaseSeen { holder, action, expired })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn lease(holder: &str, renewed: &str) -> LeaseObject {
+        serde_json::from_value(json!({
+            "metadata": { "annotations": { "tiphys.dev/action": "deploy" } },
+            "spec": {
+                "holderIdentity": holder, "leaseDurationSeconds": 30, "renewTime": renewed,
+            },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_lease_is_held_until_it_is_given_back_or_runs_out() {
+        let now: Timestamp = "2026-11-15T12:00:40Z".parse().unwrap();
+        let seen = |holder, renewed| lease_seen(&lease(holder, renewed), now);
+        let held = seen("me", "2026-11-15T12:00:20.000000Z").unwrap();
+        assert_eq!((&*held.holder, &*held.action, held.expired), ("me", "deploy", false));
+        assert!(seen("me", "2026-11-15T12:00:09.000000Z").unwrap().expired);
+        assert_eq!(seen("", "2026-11-15T12:00:20.000000Z"), None);
+    }
+
+    #[test]
+    fn it_is_known_since_when_an_app_is_as_healthy_as_it_is() {
+        let since = |health: Value| {
+            let application: Application = serde_json::from_value(json!({
+                "metadata": { "name": "a", "resourceVersion": "7" },
+                "spec": {},
+                "status": { "health": health },
+            }))
+            .unwrap();
+            seen(&application).map(|seen| seen.health_since)
+        };
+        let at = |time: &str| since(json!({ "status": "Healthy", "lastTransitionTime": time }));
+        assert_eq!(at("2026-11-15T12:00:40Z").unwrap().map(|stamp| stamp.0), Some(1_794_744_040));
+        assert_eq!(since(json!({ "status": "Healthy" })).unwrap(), None);
+        assert!(at("yesterday").unwrap_err().why.contains("lastTransitionTime"));
+    }
+
+    #[test]
+    fn who_asked_for_an_operation_is_known() {
+        let automated = |value: Value| {
+            let application: Application = serde_json::from_value(value).unwrap();
+            seen(&application).unwrap().automated
+        };
+        let metadata = json!({ "name": "a", "resourceVersion": "7" });
+        let state = json!({
+            "phase": "Succeeded", "operation": { "initiatedBy": { "automated": true } },
+        });
+        let status = json!({ "operationState": state });
+        assert!(automated(json!({ "metadata": metadata, "spec": {}, "status": status })));
+        let running = json!({ "initiatedBy": { "username": "alice" } });
+        assert!(!automated(json!({
+            "metadata": metadata, "spec": {}, "operation": running, "status": status,
+        })));
+    }
+}

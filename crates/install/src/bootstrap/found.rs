@@ -1,0 +1,125 @@
+//! What is in the cluster of what a platform stands on, and whose it is.
+
+use std::fmt;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{Api, Client};
+use tiphys_model::bootstrap::{Primitive, PrimitiveName};
+
+use tiphys_cluster::ClusterError;
+use tiphys_cluster::names::{MANAGED_BY, PRIMITIVE_LABEL};
+
+use super::render::NOTE;
+
+/// What is there of one primitive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    Absent,
+    /// Installed by us, or begun to be.
+    Ours {
+        /// What is there as a whole; nothing, if no installation has come to its end.
+        version: Option<String>,
+    },
+    /// What was seen of somebody else's.
+    Foreign {
+        seen: Vec<String>,
+    },
+}
+
+/// A kind that only this primitive brings.
+fn crd(primitive: PrimitiveName) -> &'static str {
+    match primitive {
+        PrimitiveName::ArgoCd => "applications.argoproj.io",
+        PrimitiveName::Workflows => "workflows.argoproj.io",
+        PrimitiveName::Events => "eventbus.argoproj.io",
+    }
+}
+
+/// Looks at the namespace and at the most telling CRD of a primitive.
+pub async fn found(client: &Client, primitive: &Primitive) -> Result<Found, ClusterError> {
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let name = &primitive.namespace;
+    let what = format!("the namespace {name} cannot be read");
+    let namespace = namespaces.get_opt(name).await.map_err(ClusterError::kube(what))?;
+    let crd = crd(primitive.name);
+    let what = format!("the CRD {crd} cannot be read");
+    let definition = crds.get_metadata_opt(crd).await.map_err(ClusterError::kube(what))?;
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), name);
+    let what = format!("the ConfigMap {NOTE} in {name} cannot be read");
+    let note = maps.get_opt(NOTE).await.map_err(ClusterError::kube(what))?;
+    Ok(judge(
+        primitive.name,
+        note.and_then(|map| map.data?.remove("version")),
+        &[
+            Seen { kind: "namespace", name, metadata: namespace.as_ref().map(|n| &n.metadata) },
+            Seen { kind: "CRD", name: crd, metadata: definition.as_ref().map(|d| &d.metadata) },
+        ],
+    ))
+}
+
+struct Seen<'a> {
+    kind: &'static str,
+    name: &'a str,
+    /// `None`: it is not there.
+    metadata: Option<&'a ObjectMeta>,
+}
+
+impl fmt::Display for Seen<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the {} {}", self.kind, self.name)
+    }
+}
+
+fn judge(primitive: PrimitiveName, version: Option<String>, seen: &[Seen<'_>]) -> Found {
+    let there: Vec<(&Seen<'_>, &ObjectMeta)> =
+        seen.iter().filter_map(|seen| Some((seen, seen.metadata?))).collect();
+    if there.is_empty() {
+        return Found::Absent;
+    }
+    let foreign = there.iter().filter(|(_, metadata)| !is_ours(metadata, primitive));
+    let foreign: Vec<String> = foreign.map(|(seen, _)| seen.to_string()).collect();
+    if !foreign.is_empty() {
+        return Found::Foreign { seen: foreign };
+    }
+    Found::Ours { version }
+}
+
+pub(super) fn is_ours(metadata: &ObjectMeta, primitive: PrimitiveName) -> bool {
+    let label = |name: &str| metadata.labels.as_ref()?.get(name).map(String::as_str);
+    label(MANAGED_BY.0) == Some(MANAGED_BY.1) && label(PRIMITIVE_LABEL) == Some(primitive.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metadata(labels: &[(&str, &str)]) -> ObjectMeta {
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        ObjectMeta { labels: Some(labels.iter().map(own).collect()), ..ObjectMeta::default() }
+    }
+
+    #[test]
+    fn what_is_not_labelled_as_ours_is_somebody_elses() {
+        let ours = metadata(&[MANAGED_BY, (PRIMITIVE_LABEL, "argocd")]);
+        let others = metadata(&[("app.kubernetes.io/managed-by", "Helm")]);
+        let of_another = metadata(&[MANAGED_BY, (PRIMITIVE_LABEL, "events")]);
+        let look = |namespace: Option<&ObjectMeta>, crd: Option<&ObjectMeta>| {
+            let seen = |kind, name, metadata| Seen { kind, name, metadata };
+            let seen = [seen("namespace", "n", namespace), seen("CRD", "c", crd)];
+            judge(PrimitiveName::ArgoCd, None, &seen)
+        };
+        let foreign = |names: &[&str]| Found::Foreign {
+            seen: names.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        assert_eq!(look(None, None), Found::Absent);
+        assert_eq!(look(Some(&ours), Some(&ours)), Found::Ours { version: None });
+        assert_eq!(look(Some(&ours), None), Found::Ours { version: None });
+        assert_eq!(look(Some(&others), None), foreign(&["the namespace n"]));
+        assert_eq!(look(Some(&ours), Some(&others)), foreign(&["the CRD c"]));
+        assert_eq!(look(None, Some(&of_another)), foreign(&["the CRD c"]));
+        assert_eq!(look(Some(&others), Some(&others)), foreign(&["the namespace n", "the CRD c"]));
+    }
+}

@@ -1,0 +1,230 @@
+//! The platform's part of an Argo CD that is already there: projects, root app, accounts, their
+//! rights and their tokens.
+//!
+//! Everything is tried out on the API server first, so that nothing is changed if something
+//! cannot be. What is as it should be is not written again.
+
+mod intent;
+mod jwt;
+mod keys;
+pub(crate) mod objects;
+mod remove;
+mod rights;
+mod rotate;
+mod tokens;
+
+use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use kube::Client;
+use serde_json::{Map, Value, json};
+use tiphys_model::Platform;
+
+use crate::mounted::Git;
+use intent::{How, Intent};
+use keys::ARGOCD_SECRET;
+use objects::Desired;
+pub use remove::remove;
+pub use rotate::rotate;
+use tiphys_cluster::encoded;
+use tiphys_cluster::names::{FIELD_MANAGER, Purpose};
+use tiphys_cluster::{ClusterError, Kind};
+use tokens::Mint;
+
+const ATTEMPTS: u32 = 10;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    Apply,
+    /// Only says what it would do.
+    DryRun,
+}
+
+/// One object, and what became of it or would become of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    pub kind: String,
+    pub name: String,
+    pub namespace: String,
+    pub outcome: Outcome,
+    /// For people: without bookkeeping, and without the values of Secrets.
+    pub before: Option<Value>,
+    pub after: Value,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Created,
+    Changed,
+    Unchanged,
+}
+
+impl Outcome {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Outcome::Created => "created",
+            Outcome::Changed => "changed",
+            Outcome::Unchanged => "unchanged",
+        }
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} in {}", self.kind, self.name, self.namespace)
+    }
+}
+
+/// Makes the platform's part of Argo CD what it should be. Without a login for Git, whatever Argo
+/// CD knows of the repository stays as it is.
+pub async fn configure(
+    client: &Client,
+    platform: &Platform,
+    git: &Git,
+    mode: Mode,
+) -> Result<Vec<Change>, ClusterError> {
+    let desired = objects::desired(platform, git)?;
+    tiphys_argocd::installation::check(client, &platform.argocd.namespace).await?;
+    let mut intents = Vec::new();
+    for desired in desired {
+        let intent = Intent::new(client, desired, How::Apply).await?;
+        check_manual(intent.change())?;
+        intents.push(intent);
+    }
+    let mut tokens = tried_tokens(client, platform).await?;
+    if mode == Mode::Apply {
+        for intent in &intents {
+            intent.carry_out().await?;
+        }
+        let mut attempts = 1;
+        while let Err(error) = carry_out(&tokens).await {
+            again(&mut attempts, error)?;
+            tokens = tried_tokens(client, platform).await?;
+        }
+    }
+    Ok(intents.into_iter().chain(tokens).map(Intent::into_change).collect())
+}
+
+/// Somebody else may have let the root app sync by itself. Then it would change its children
+/// while no run is there to order them.
+fn check_manual(change: &Change) -> Result<(), ClusterError> {
+    let automated = change.after.pointer("/spec/syncPolicy/automated");
+    let on = automated.is_some_and(|automated| automated["enabled"] != false);
+    if change.kind != "Application" || !on {
+        return Ok(());
+    }
+    Err(ClusterError::new(
+        Kind::Configuration,
+        format!("{change} syncs by itself"),
+        "its `spec.syncPolicy.automated` is set, and only a run may sync the root app",
+    )
+    .hint("take `automated` out of it, and run this again"))
+}
+
+async fn carry_out(intents: &[Intent]) -> Result<(), ClusterError> {
+    for intent in intents {
+        intent.carry_out().await?;
+    }
+    Ok(())
+}
+
+async fn tried_tokens(client: &Client, platform: &Platform) -> Result<Vec<Intent>, ClusterError> {
+    let mut attempts = 1;
+    loop {
+        match token_intents(client, platform).await {
+            Err(error) => again(&mut attempts, error)?,
+            intents => return intents,
+        }
+    }
+}
+
+/// Somebody else wrote to `argocd-secret` between a look and a write: look again, but not for
+/// ever. Elsewhere a conflict means that another run holds the platform; here it does not.
+fn again(attempts: &mut u32, mut error: ClusterError) -> Result<(), ClusterError> {
+    if error.kind != Kind::Conflict {
+        return Err(error);
+    }
+    if *attempts == ATTEMPTS {
+        error.kind = Kind::Failed;
+        return Err(error.hint("somebody else writes to it all the time: try again"));
+    }
+    *attempts += 1;
+    Ok(())
+}
+
+/// In seconds, as tokens say it.
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    i64::try_from(now).unwrap_or(i64::MAX)
+}
+
+/// A token is registered before it is handed out.
+async fn token_intents(client: &Client, platform: &Platform) -> Result<Vec<Intent>, ClusterError> {
+    let namespace = &platform.argocd.namespace;
+    let keys = keys::keys(client, namespace).await?;
+    let certificate = keys::certificate(client, namespace, &keys).await?;
+    let mint = Mint { platform, key: &keys.key, now: now() };
+    let mut registered = Map::new();
+    let mut secrets = Vec::new();
+    for purpose in Purpose::ALL {
+        let held = keys::held_token(client, namespace, &purpose.secret(platform)).await?;
+        let key = tokens::registry_key(purpose);
+        let token = mint.token(purpose, held, keys.get(&key))?;
+        if let Some(registry) = token.registry {
+            registered.insert(key, encoded(registry).into());
+        }
+        secrets.push(tokens::secret(platform, purpose, &token.token, certificate.as_deref()));
+    }
+    let registry = json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": ARGOCD_SECRET, "namespace": namespace, "resourceVersion": keys.version,
+        },
+        "data": registered,
+    });
+    let manager = || FIELD_MANAGER.to_owned();
+    let registry = Desired { manager: manager(), object: registry };
+    let mut intents = vec![Intent::new(client, registry, How::Merge).await?];
+    for object in secrets {
+        intents
+            .push(Intent::new(client, Desired { manager: manager(), object }, How::Apply).await?);
+    }
+    Ok(intents)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_root_app_that_syncs_by_itself_is_refused() {
+        let change = |kind: &str, policy: Value| Change {
+            kind: kind.to_owned(),
+            name: "prod-root".to_owned(),
+            namespace: "argocd".to_owned(),
+            outcome: Outcome::Unchanged,
+            before: None,
+            after: json!({ "spec": { "syncPolicy": policy } }),
+        };
+        let refused = |change: &Change| check_manual(change).is_err();
+        assert!(refused(&change("Application", json!({ "automated": {} }))));
+        assert!(refused(&change("Application", json!({ "automated": { "enabled": true } }))));
+        assert!(!refused(&change("Application", json!({ "automated": { "enabled": false } }))));
+        assert!(!refused(&change("Application", json!({ "retry": {} }))));
+        assert!(!refused(&change("AppProject", json!({ "automated": {} }))));
+    }
+
+    #[test]
+    fn a_conflict_is_tried_again_and_not_for_ever() {
+        let conflict = || ClusterError::new(Kind::Conflict, "w", "y");
+        let mut attempts = 1;
+        for _ in 1..ATTEMPTS {
+            assert_eq!(again(&mut attempts, conflict()), Ok(()));
+        }
+        assert_eq!(again(&mut attempts, conflict()).unwrap_err().kind, Kind::Failed);
+        let denied = ClusterError::new(Kind::Denied, "w", "y");
+        assert_eq!(again(&mut 1, denied.clone()), Err(denied));
+    }
+}

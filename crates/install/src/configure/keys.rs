@@ -1,0 +1,128 @@
+//! What Argo CD itself signs and is known by: read before anything is changed.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::{Api, Client};
+
+use tiphys_argocd::installation;
+use tiphys_cluster::{ClusterError, Kind};
+
+use super::jwt::SigningKey;
+
+pub(super) const ARGOCD_SECRET: &str = "argocd-secret";
+
+type Data = BTreeMap<String, ByteString>;
+
+/// Values of `argocd-secret` at one version. Nothing of this can be printed.
+pub(super) struct Keys {
+    pub(super) version: String,
+    pub(super) key: SigningKey,
+    data: Data,
+}
+
+impl Keys {
+    pub(super) fn get(&self, name: &str) -> Option<&[u8]> {
+        self.data.get(name).map(|value| value.0.as_slice())
+    }
+}
+
+async fn read(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<Secret>, ClusterError> {
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
+    let what = format!("the Secret {name} in {namespace} cannot be read");
+    secrets.get_opt(name).await.map_err(ClusterError::kube(what))
+}
+
+pub(super) async fn keys(client: &Client, namespace: &str) -> Result<Keys, ClusterError> {
+    let secret = read(client, namespace, ARGOCD_SECRET).await?;
+    let secret =
+        secret.ok_or_else(|| installation::elsewhere(namespace, "Secret", ARGOCD_SECRET))?;
+    let data = secret.data.unwrap_or_default();
+    let key = data.get("server.secretkey").filter(|key| !key.0.is_empty()).ok_or_else(|| {
+        not_started(
+            "no key to sign tokens with: the Secret argocd-secret has no `server.secretkey`",
+        )
+    })?;
+    let key = SigningKey::new(&key.0);
+    Ok(Keys { version: secret.metadata.resource_version.unwrap_or_default(), key, data })
+}
+
+fn not_started(why: &str) -> ClusterError {
+    ClusterError::new(Kind::Configuration, "Argo CD has never run", why)
+        .hint("its API server makes that when it first starts: wait for it, or see its log")
+}
+
+/// What to know Argo CD's API server by; none if it serves without TLS.
+pub(super) async fn certificate(
+    client: &Client,
+    namespace: &str,
+    keys: &Keys,
+) -> Result<Option<Vec<u8>>, ClusterError> {
+    const PARAMETERS: &str = "argocd-cmd-params-cm";
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+    let what = format!("the ConfigMap {PARAMETERS} in {namespace} cannot be read");
+    let parameters = maps.get_opt(PARAMETERS).await.map_err(ClusterError::kube(what))?;
+    let parameters = parameters.and_then(|map| map.data).unwrap_or_default();
+    if parameters.get("server.insecure").is_some_and(|value| value == "true") {
+        return Ok(None);
+    }
+    let external = read(client, namespace, "argocd-server-tls").await?;
+    let external = external.and_then(|secret| secret.data).unwrap_or_default();
+    choose(&external, &keys.data).map(Some).ok_or_else(|| {
+        not_started("no certificate: neither argocd-server-tls nor argocd-secret has a `tls.crt`")
+    })
+}
+
+/// The certificate that Argo CD shows: it prefers the external one too. Where an authority has
+/// signed that, who knows the authority knows it, and cert-manager puts its certificate beside it.
+fn choose(external: &Data, own: &Data) -> Option<Vec<u8>> {
+    let pem = |data: &Data, name: &str| {
+        data.get(name).map(|value| value.0.clone()).filter(|pem| !pem.is_empty())
+    };
+    match (pem(external, "tls.crt"), pem(external, "ca.crt")) {
+        (Some(certificate), Some(authority)) => Some([certificate, authority].join(&b'\n')),
+        (Some(certificate), None) => Some(certificate),
+        (None, _) => pem(own, "tls.crt"),
+    }
+}
+
+/// The token in a Secret of ours, if there is one.
+pub(super) async fn held_token(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<secrecy::SecretString>, ClusterError> {
+    let secret = read(client, namespace, name).await?;
+    let token = secret.and_then(|secret| secret.data?.remove("token"));
+    Ok(token.and_then(|token| String::from_utf8(token.0).ok()).map(Into::into))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_certificate_is_the_one_that_argo_cd_shows() {
+        let data = |entries: &[(&str, &str)]| -> Data {
+            let value = |text: &str| ByteString(text.as_bytes().to_vec());
+            entries.iter().map(|(name, text)| ((*name).to_owned(), value(text))).collect()
+        };
+        let own = data(&[("tls.crt", "own"), ("tls.key", "secret")]);
+        let cases = [
+            (vec![], "own"),
+            (vec![("tls.crt", "")], "own"),
+            (vec![("tls.crt", "external"), ("tls.key", "secret")], "external"),
+            (vec![("tls.crt", "external"), ("ca.crt", "authority")], "external\nauthority"),
+        ];
+        for (external, expected) in cases {
+            let chosen = choose(&data(&external), &own);
+            assert_eq!(chosen.as_deref(), Some(expected.as_bytes()), "{external:?}");
+        }
+        assert_eq!(choose(&Data::new(), &Data::new()), None);
+    }
+}

@@ -1,0 +1,296 @@
+//! The platform's objects in Argo CD, as plain data: projects, root app, accounts, policy.
+
+use secrecy::ExposeSecret;
+use serde_json::{Map, Value, json};
+use tiphys_model::Platform;
+use tiphys_model::platform::Source;
+
+use super::rights;
+use crate::definitions::{self, SETTINGS};
+use crate::mounted::{Git, Login};
+use tiphys_cluster::encoded;
+use tiphys_cluster::names::{self, FIELD_MANAGER, MANAGED_BY, PLATFORM_LABEL, Purpose};
+use tiphys_cluster::{ClusterError, Kind};
+
+/// The cluster that Argo CD itself runs in.
+const HERE: &str = "https://kubernetes.default.svc";
+
+/// An object as it should be, and in whose name its fields are written.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Desired {
+    pub(super) manager: String,
+    pub(super) object: Value,
+}
+
+/// Everything but the tokens. What others refer to comes first, and the Application last: it makes
+/// Argo CD look at the cluster, and if settings change during that look, two of its threads go on
+/// to process one stream of events out of order, until what it shows of a resource may be older
+/// than the resource for as long as it runs.
+pub(super) fn desired(platform: &Platform, git: &Git) -> Result<Vec<Desired>, ClusterError> {
+    let source = source(platform)?;
+    let argocd = &platform.argocd;
+    if argocd.project == argocd.root_project {
+        return Err(ClusterError::new(
+            Kind::Configuration,
+            format!("the apps and the root app are in one project, `{}`", argocd.project),
+            "a run holds the project of the apps, and the root app must not be held with them",
+        )
+        .hint("give `spec.argocd.project` and `spec.argocd.rootProject` different names"));
+    }
+    let own = |object: Value| Desired { manager: FIELD_MANAGER.to_owned(), object };
+    // Platforms share these. An apply takes back what the same manager has applied before, so
+    // with one name for all of them each platform would take away the keys of the one before.
+    let shared = |object: Value| Desired { manager: names::own(platform), object };
+    let mut desired = vec![
+        Desired {
+            manager: definitions::MANAGER.to_owned(),
+            object: config_map(platform, SETTINGS, &definitions::keys()),
+        },
+        shared(config_map(platform, SETTINGS, &accounts())),
+        shared(config_map(platform, "argocd-rbac-cm", &rights::policy(platform))),
+        own(project(platform, &argocd.project, &apps_project())),
+        own(project(platform, &argocd.root_project, &root_project(platform, source))),
+    ];
+    desired.extend(rights::in_kubernetes(platform).into_iter().map(own));
+    desired.extend(repository(platform, source, git).map(own));
+    desired.push(own(root_application(platform, source)));
+    Ok(desired)
+}
+
+/// How Argo CD logs in to the repository; nothing, if nobody says how.
+fn repository(platform: &Platform, source: &Source, git: &Git) -> Option<Value> {
+    let mut data = json!({ "type": encoded("git"), "url": encoded(&source.repo_url) });
+    match git.login.as_ref()? {
+        Login::Key(key) => data["sshPrivateKey"] = encoded(key.expose_secret()).into(),
+        Login::Password { username, password } => {
+            data["username"] = encoded(username).into();
+            data["password"] = encoded(password.expose_secret()).into();
+        }
+    }
+    let mut metadata = metadata(platform, &names::repository(platform));
+    metadata["labels"]["argocd.argoproj.io/secret-type"] = "repository".into();
+    Some(json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data }))
+}
+
+fn source(platform: &Platform) -> Result<&Source, ClusterError> {
+    platform.source.as_ref().ok_or_else(|| {
+        ClusterError::new(
+            Kind::Configuration,
+            "the platform does not say where its root app comes from",
+            "`spec.source` is absent from the platform file",
+        )
+        .hint("add `source: { repoURL: …, targetRevision: main, path: root }` to `spec`")
+    })
+}
+
+/// Metadata of an object that is the platform's own.
+pub(crate) fn metadata(platform: &Platform, name: &str) -> Value {
+    json!({
+        "name": name,
+        "namespace": platform.argocd.namespace,
+        "labels": { MANAGED_BY.0: MANAGED_BY.1, PLATFORM_LABEL: platform.name },
+    })
+}
+
+/// `spec.syncWindows` is never here: a run's hold stands there.
+fn project(platform: &Platform, name: &str, spec: &Value) -> Value {
+    json!({
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "AppProject",
+        "metadata": metadata(platform, name),
+        "spec": spec,
+    })
+}
+
+/// A platform file names its apps, but neither their sources nor what they are made of, and a
+/// platform brings operators, CRDs and namespaces: there is nothing to narrow this down to.
+fn apps_project() -> Value {
+    json!({
+        "description": "The apps of a platform that Tiphys deploys",
+        "sourceRepos": ["*"],
+        "destinations": [{ "server": "*", "namespace": "*" }],
+        "clusterResourceWhitelist": [{ "group": "*", "kind": "*" }],
+    })
+}
+
+/// The root app makes Applications, from one repository, and nothing else.
+fn root_project(platform: &Platform, source: &Source) -> Value {
+    json!({
+        "description": "The root app of a platform that Tiphys deploys",
+        "sourceRepos": [source.repo_url],
+        "destinations": [{ "server": HERE, "namespace": platform.argocd.namespace }],
+        "namespaceResourceWhitelist": [
+            { "group": "argoproj.io", "kind": "Application" },
+            { "group": "argoproj.io", "kind": "ApplicationSet" },
+        ],
+    })
+}
+
+/// Without `automated`: only a run syncs it. Its children get the commit that it is synced at.
+fn root_application(platform: &Platform, source: &Source) -> Value {
+    json!({
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Application",
+        "metadata": metadata(platform, &names::root_application(platform)),
+        "spec": {
+            "project": platform.argocd.root_project,
+            "source": {
+                "repoURL": source.repo_url,
+                "targetRevision": source.target_revision,
+                "path": source.path,
+                "helm": { "parameters": [{
+                    "name": "revision",
+                    "value": "$ARGOCD_APP_REVISION",
+                    // A commit of digits only is no number.
+                    "forceString": true,
+                }] },
+            },
+            "destination": { "server": HERE, "namespace": platform.argocd.namespace },
+        },
+    })
+}
+
+/// They have tokens and no password.
+fn accounts() -> Map<String, Value> {
+    Purpose::ALL
+        .map(|purpose| (format!("accounts.{}", purpose.account()), json!("apiKey")))
+        .into_iter()
+        .collect()
+}
+
+/// Keys in a ConfigMap that is Argo CD's own, so it gets no labels.
+fn config_map(platform: &Platform, name: &str, data: &Map<String, Value>) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": { "name": name, "namespace": platform.argocd.namespace },
+        "data": data,
+    })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::num::NonZeroU32;
+    use std::time::Duration;
+
+    use tiphys_model::platform::{ArgoCd, Hold, Policies};
+    use tiphys_model::{Graph, PlatformName};
+
+    use super::*;
+
+    /// A platform without apps: they have no part in this.
+    pub(crate) fn platform(name: &str) -> Platform {
+        Platform {
+            name: PlatformName::parse(name).unwrap(),
+            environment: None,
+            source: Some(Source {
+                repo_url: "https://git.example/platform.git".to_owned(),
+                target_revision: "main".to_owned(),
+                path: "root".to_owned(),
+            }),
+            bootstrap: None,
+            argocd: ArgoCd {
+                namespace: "argocd".to_owned(),
+                project: "apps".to_owned(),
+                root_project: "roots".to_owned(),
+                access: tiphys_model::platform::ArgoCdAccess::default(),
+            },
+            policies: Policies {
+                hold: Hold::DuringRun,
+                concurrency: NonZeroU32::MIN,
+                groups: Vec::new(),
+                timeout: Duration::from_secs(1),
+            },
+            apps: Vec::new(),
+            graph: Graph::new(0, &[]),
+        }
+    }
+
+    fn find<'a>(desired: &'a [Desired], kind: &str, name: &str) -> &'a Desired {
+        let is = |d: &&Desired| d.object["kind"] == kind && d.object["metadata"]["name"] == name;
+        desired.iter().find(is).unwrap()
+    }
+
+    #[test]
+    fn the_root_app_is_synced_by_runs_alone_and_pins_its_children() {
+        let desired = desired(&platform("prod"), &Git::default()).unwrap();
+        let root = &find(&desired, "Application", "prod-root").object;
+        assert_eq!(root["spec"]["project"], "roots");
+        assert_eq!(root["spec"].get("syncPolicy"), None);
+        let parameter = &root["spec"]["source"]["helm"]["parameters"][0];
+        assert_eq!(
+            (&parameter["name"], &parameter["value"], &parameter["forceString"]),
+            (&json!("revision"), &json!("$ARGOCD_APP_REVISION"), &json!(true))
+        );
+    }
+
+    #[test]
+    fn the_root_project_lets_one_repository_make_applications_here() {
+        let desired = desired(&platform("prod"), &Git::default()).unwrap();
+        let spec = &find(&desired, "AppProject", "roots").object["spec"];
+        assert_eq!(spec["sourceRepos"], json!(["https://git.example/platform.git"]));
+        assert_eq!(spec["destinations"], json!([{ "server": HERE, "namespace": "argocd" }]));
+        assert_eq!(spec.get("clusterResourceWhitelist"), None);
+        let kinds: Vec<&Value> = spec["namespaceResourceWhitelist"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|allowed| &allowed["kind"])
+            .collect();
+        assert_eq!(kinds, ["Application", "ApplicationSet"]);
+    }
+
+    #[test]
+    fn settings_are_written_before_argo_cd_has_anything_to_look_at() {
+        let desired = desired(&platform("prod"), &Git::default()).unwrap();
+        let at = |kind: &str| desired.iter().position(|desired| desired.object["kind"] == kind);
+        assert_eq!(at("ConfigMap"), Some(0));
+        assert_eq!(at("Application"), Some(desired.len() - 1));
+    }
+
+    #[test]
+    fn the_hold_belongs_to_runs() {
+        for desired in desired(&platform("prod"), &Git::default()).unwrap() {
+            assert_eq!(desired.object.pointer("/spec/syncWindows"), None);
+        }
+    }
+
+    #[test]
+    fn what_is_ours_says_so_and_what_is_argo_cds_is_left_as_it_is() {
+        for desired in desired(&platform("prod"), &Git::default()).unwrap() {
+            let labels = &desired.object["metadata"]["labels"];
+            if desired.object["kind"] == "ConfigMap" {
+                assert_eq!(labels, &Value::Null);
+                // Platforms have keys of their own, and the definitions in common.
+                let common = desired.object["data"] == Value::from(definitions::keys());
+                let manager = if common { "tiphys.health" } else { "tiphys-prod" };
+                assert_eq!(desired.manager, manager);
+            } else {
+                assert_eq!(labels[MANAGED_BY.0], MANAGED_BY.1);
+                assert_eq!(
+                    (&labels[PLATFORM_LABEL], &*desired.manager),
+                    (&json!("prod"), "tiphys")
+                );
+            }
+            assert_eq!(desired.object["metadata"]["namespace"], "argocd");
+        }
+    }
+
+    #[test]
+    fn accounts_have_tokens_and_no_password() {
+        let desired = desired(&platform("prod"), &Git::default()).unwrap();
+        let settings = json!({ "accounts.tiphys": "apiKey", "accounts.tiphys-teardown": "apiKey" });
+        assert!(desired.iter().any(|desired| desired.object["data"] == settings), "{desired:#?}");
+    }
+
+    #[test]
+    fn what_a_platform_cannot_do_without_is_asked_for() {
+        let mut without = platform("prod");
+        without.source = None;
+        let error = desired(&without, &Git::default()).unwrap_err();
+        assert_eq!((error.kind, error.next.is_some()), (Kind::Configuration, true));
+        let mut one = platform("prod");
+        one.argocd.root_project = one.argocd.project.clone();
+        assert_eq!(desired(&one, &Git::default()).unwrap_err().kind, Kind::Configuration);
+    }
+}

@@ -1,0 +1,139 @@
+//! Taking back what `configure` has set up, and nothing else.
+
+use std::collections::BTreeSet;
+
+use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
+use kube::core::GroupVersionKind;
+use kube::{Api, Client, ResourceExt};
+use serde_json::{Map, Value, json};
+use tiphys_model::Platform;
+
+use super::keys::{self, ARGOCD_SECRET};
+use super::{again, tokens};
+use crate::definitions::{self, SETTINGS};
+use tiphys_cluster::ClusterError;
+use tiphys_cluster::delete;
+use tiphys_cluster::encoded;
+use tiphys_cluster::names::{self, FIELD_MANAGER, MANAGED_BY, PLATFORM_LABEL, Purpose};
+
+/// Removes the platform's accounts, rights and projects. A project that `used` says is still in
+/// use stays.
+pub async fn remove(
+    client: &Client,
+    platform: &Platform,
+    used: impl Fn(&str) -> bool,
+) -> Result<(), ClusterError> {
+    let own = names::own(platform);
+    let rbac = "rbac.authorization.k8s.io/v1";
+    let mut objects = vec![
+        (rbac, "RoleBinding", own.clone()),
+        (rbac, "Role", own.clone()),
+        ("v1", "ServiceAccount", own.clone()),
+    ];
+    for name in [names::repository(platform), names::admin(platform)] {
+        objects.push(("v1", "Secret", name));
+    }
+    objects.extend(Purpose::ALL.map(|purpose| ("v1", "Secret", purpose.secret(platform))));
+    let argocd = &platform.argocd;
+    for project in [&argocd.project, &argocd.root_project] {
+        if !used(project) {
+            objects.push(("argoproj.io/v1alpha1", "AppProject", project.clone()));
+        }
+    }
+    let mut attempts = 1;
+    while let Err(error) = revoke(client, platform).await {
+        again(&mut attempts, error)?;
+    }
+    let manager = names::own(platform);
+    for name in ["argocd-rbac-cm", SETTINGS] {
+        let_go(client, platform, name, |managers| {
+            managers.contains(&manager).then(|| manager.clone())
+        })
+        .await?;
+    }
+    // The definitions are everybody's: the last platform takes them along.
+    let last = |managers: &BTreeSet<String>| {
+        let platform = |name: &String| name.starts_with("tiphys-");
+        let last = managers.contains(definitions::MANAGER) && !managers.iter().any(platform);
+        last.then(|| definitions::MANAGER.to_owned())
+    };
+    let_go(client, platform, SETTINGS, last).await?;
+    for (version, kind, name) in objects {
+        delete_own(client, platform, version, kind, &name).await?;
+    }
+    Ok(())
+}
+
+/// Tokens of the platform are taken off the lists of their accounts.
+async fn revoke(client: &Client, platform: &Platform) -> Result<(), ClusterError> {
+    let namespace = &platform.argocd.namespace;
+    let keys = keys::keys(client, namespace).await?;
+    let mut data = Map::new();
+    for purpose in Purpose::ALL {
+        let key = tokens::registry_key(purpose);
+        if let Some(left) = tokens::without(platform, purpose, keys.get(&key))? {
+            let none = left.as_array().is_some_and(Vec::is_empty);
+            data.insert(key, if none { Value::Null } else { encoded(left.to_string()).into() });
+        }
+    }
+    if data.is_empty() {
+        return Ok(());
+    }
+    let patch = json!({ "metadata": { "resourceVersion": keys.version }, "data": data });
+    let secrets = api(client, namespace, "v1", "Secret");
+    let params =
+        PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..Default::default() };
+    let written = secrets.patch(ARGOCD_SECRET, &params, &Patch::Merge(&patch)).await;
+    written.map(|_| ()).map_err(ClusterError::kube("the tokens cannot be revoked"))
+}
+
+/// An apply without the keys gives them up; what other managers hold too stays. In whose name
+/// that is done, if at all, depends on who manages the ConfigMap.
+async fn let_go(
+    client: &Client,
+    platform: &Platform,
+    name: &str,
+    who: impl Fn(&BTreeSet<String>) -> Option<String>,
+) -> Result<(), ClusterError> {
+    let namespace = &platform.argocd.namespace;
+    let maps = api(client, namespace, "v1", "ConfigMap");
+    let what = format!("the ConfigMap {name} in {namespace} cannot be written");
+    let found = maps.get_opt(name).await.map_err(ClusterError::kube(&what))?;
+    let managers = found.iter().flat_map(ResourceExt::managed_fields);
+    let managers = managers.filter_map(|entry| entry.manager.clone()).collect();
+    let Some(manager) = who(&managers) else { return Ok(()) };
+    let nothing = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "namespace": namespace },
+    });
+    let applied = maps.patch(name, &PatchParams::apply(&manager), &Patch::Apply(&nothing)).await;
+    applied.map(|_| ()).map_err(ClusterError::kube(what))
+}
+
+/// Only if it says that it is this platform's.
+async fn delete_own(
+    client: &Client,
+    platform: &Platform,
+    version: &str,
+    kind: &str,
+    name: &str,
+) -> Result<(), ClusterError> {
+    let namespace = &platform.argocd.namespace;
+    let objects = api(client, namespace, version, kind);
+    let what = format!("{kind} {name} in {namespace} cannot be deleted");
+    let Some(found) = objects.get_opt(name).await.map_err(ClusterError::kube(&what))? else {
+        return Ok(());
+    };
+    let label = |key: &str| found.labels().get(key).map(String::as_str);
+    if label(MANAGED_BY.0) != Some(MANAGED_BY.1)
+        || label(PLATFORM_LABEL) != Some(platform.name.as_str())
+    {
+        return Ok(());
+    }
+    delete::delete(&objects, name, &delete::only(found.uid()), what).await
+}
+
+fn api(client: &Client, namespace: &str, version: &str, kind: &str) -> Api<DynamicObject> {
+    let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+    Api::namespaced_with(client.clone(), namespace, &resource)
+}

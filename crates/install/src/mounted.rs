@@ -1,0 +1,163 @@
+//! Credentials that a folder holds: one sub-folder for each purpose, named and filled as mounted
+//! Kubernetes Secrets are. Nothing of what they hold can be printed.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use secrecy::{ExposeSecret, SecretString};
+
+use tiphys_cluster::{ClusterError, Kind};
+
+/// Where the executor finds them.
+pub const FOLDER: &str = "/var/run/tiphys/credentials";
+
+/// What was found. Everything may be absent.
+#[derive(Debug, Clone, Default)]
+pub struct Mounted {
+    pub git: Git,
+    /// A Docker configuration in JSON.
+    pub registry: Option<SecretString>,
+    /// Certificates, in PEM, that registries are known by.
+    pub registry_authority: Option<String>,
+    /// How many files there are for the DNS provider. What they must be only the provider knows.
+    pub dns: usize,
+}
+
+/// How to log in to Git.
+#[derive(Debug, Clone, Default)]
+pub struct Git {
+    pub login: Option<Login>,
+    /// Public, and what a server is known by.
+    pub known_hosts: Option<String>,
+    /// Certificates, in PEM, that servers are known by.
+    pub authority: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+pub enum Login {
+    Key(SecretString),
+    Password { username: String, password: SecretString },
+}
+
+impl Mounted {
+    /// Reads a folder; one that does not exist holds nothing.
+    pub fn read(folder: &Path) -> Result<Self, ClusterError> {
+        let git = folder.join("git");
+        let key = text(&git.join("ssh-privatekey"))?.map(SecretString::from).map(Login::Key);
+        let password = text(&git.join("password"))?.map(|password| Login::Password {
+            username: String::new(),
+            password: trimmed(&password.into()),
+        });
+        let username = text(&git.join("username"))?.map(|name| name.trim().to_owned());
+        let login = match (key, password) {
+            (Some(_), Some(_)) => return Err(ambiguous(&git)),
+            (None, Some(Login::Password { password, .. })) => {
+                // Git servers that take tokens do not look at the name, but want one.
+                let username = username.unwrap_or_else(|| "git".to_owned());
+                Some(Login::Password { username, password })
+            }
+            (key, _) => key,
+        };
+        let registry = folder.join("registry");
+        let docker = match text(&registry.join(".dockerconfigjson"))? {
+            Some(config) => Some(config),
+            None => text(&registry.join("config.json"))?,
+        };
+        Ok(Mounted {
+            git: Git {
+                login,
+                known_hosts: text(&git.join("known_hosts"))?,
+                authority: text(&git.join("ca.crt"))?,
+            },
+            registry: docker.map(SecretString::from),
+            registry_authority: text(&registry.join("ca.crt"))?,
+            dns: files(&folder.join("dns"))?,
+        })
+    }
+}
+
+/// Files are written with editors, which end them with a line break.
+fn trimmed(secret: &SecretString) -> SecretString {
+    secret.expose_secret().trim_end_matches(['\n', '\r']).to_owned().into()
+}
+
+fn ambiguous(folder: &Path) -> ClusterError {
+    ClusterError::new(
+        Kind::Configuration,
+        "there are two ways to log in to Git",
+        format!("{} holds both `ssh-privatekey` and `password`", folder.display()),
+    )
+    .hint("leave one of them out")
+}
+
+fn text(file: &Path) -> Result<Option<String>, ClusterError> {
+    match fs::read_to_string(file) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unreadable(file, &error)),
+    }
+}
+
+fn files(folder: &Path) -> Result<usize, ClusterError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(unreadable(folder, &error)),
+    };
+    // A mounted Secret has links of its own beside its files; their names begin with two dots.
+    let hidden = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("..");
+    let shown = entries.filter(|entry| !entry.as_ref().is_ok_and(|e| hidden(&e.file_name())));
+    Ok(shown.count())
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> ClusterError {
+    let what = format!("the credentials in {} cannot be read", path.display());
+    ClusterError::new(Kind::Configuration, what, error.to_string())
+        .hint("check the folder that --credentials names, and who may read it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn nothing_is_needed() {
+        let mounted = Mounted::read(Path::new("/no/such/folder")).unwrap();
+        assert!(mounted.git.login.is_none() && mounted.registry.is_none() && mounted.dns == 0);
+    }
+
+    #[test]
+    fn secrets_of_kubernetes_are_understood_and_never_printed() {
+        let folder = folder(&[
+            ("git/password", "hunter2\n"),
+            ("git/known_hosts", "host key"),
+            ("registry/.dockerconfigjson", r#"{"auths":{"quay.io":{"auth":"hunter2"}}}"#),
+            ("dns/token", "hunter2"),
+            ("dns/..data", "link"),
+        ]);
+        let mounted = Mounted::read(folder.path()).unwrap();
+        assert_eq!((mounted.dns, mounted.git.known_hosts.as_deref()), (1, Some("host key")));
+        let Some(Login::Password { username, password }) = &mounted.git.login else {
+            unreachable!("a password was given")
+        };
+        assert_eq!((username.as_str(), password.expose_secret()), ("git", "hunter2"));
+        assert!(!format!("{mounted:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn two_ways_to_log_in_are_one_too_many() {
+        let folder = folder(&[("git/password", "a"), ("git/ssh-privatekey", "b")]);
+        assert_eq!(Mounted::read(folder.path()).unwrap_err().kind, Kind::Configuration);
+    }
+}
