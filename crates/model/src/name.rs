@@ -94,6 +94,13 @@ macro_rules! names {
                 serializer.serialize_str(&self.0)
             }
         }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                Self::parse(&text).map_err(serde::de::Error::custom)
+            }
+        }
     )*};
 }
 
@@ -137,6 +144,14 @@ mod tests {
             Err(NameError::TooLong { length: 254, limit: 253 })
         );
         assert_eq!(AppName::parse(&"a".repeat(253)).unwrap().as_str().len(), 253);
+    }
+
+    #[test]
+    fn what_is_no_name_is_not_read_as_one() {
+        let good = AppName::parse("ceph-cluster").unwrap();
+        assert_eq!(serde_json::from_str::<AppName>(r#""ceph-cluster""#).unwrap(), good);
+        let bad = serde_json::from_str::<AppName>(r#""Ceph""#).unwrap_err();
+        assert!(bad.to_string().starts_with("'C' cannot stand in a name"), "{bad}");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! The plan: graph, order and policies, frozen, with a digest.
 
+use std::str::FromStr;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::graph::{AppIx, Graph};
 use crate::name::PlatformName;
@@ -64,6 +65,27 @@ pub enum Role {
 #[serde(transparent)]
 pub struct Digest(String);
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a digest is `sha256:` and 64 hexadecimal digits in lower case")]
+pub struct NotADigest;
+
+impl FromStr for Digest {
+    type Err = NotADigest;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.strip_prefix("sha256:").ok_or(NotADigest)?;
+        let lower_hex = digits.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
+        if lower_hex && digits.len() == 64 { Ok(Digest(text.to_owned())) } else { Err(NotADigest) }
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 impl Digest {
     /// `sha256:` and 64 hexadecimal digits.
     #[must_use]
@@ -113,5 +135,17 @@ mod tests {
         let digest = Digest::from_sha256(bytes);
         assert_eq!(digest.as_str(), format!("sha256:ab{}0f", "00".repeat(30)));
         assert_eq!(digest.short(), "ab0000000000");
+    }
+
+    #[test]
+    fn only_what_is_written_as_a_digest_is_read_as_one() {
+        let digest = Digest::from_sha256([0xab; 32]);
+        assert_eq!(digest.as_str().parse(), Ok(digest));
+        let digits = "ab".repeat(32);
+        let longer = format!("sha256:{digits}0");
+        let upper = format!("sha256:{}", digits.to_uppercase());
+        for bad in ["", "sha256:", "sha256:ab", &digits, &longer, &upper] {
+            assert_eq!(bad.parse::<Digest>(), Err(NotADigest), "{bad:?}");
+        }
     }
 }
