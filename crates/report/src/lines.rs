@@ -1,6 +1,6 @@
 //! A run as lines: one for each transition, for pipes, logs and `grep`.
 
-use tiphys_model::AppName;
+use tiphys_model::{AppName, Exit};
 use tiphys_run::{EventKind, EventLine, FailState, Time};
 
 use crate::clock::{elapsed, took};
@@ -15,10 +15,10 @@ pub fn event_line(line: &EventLine) -> Option<String> {
             let seed = started.seed.map_or(String::new(), |seed| format!(" seed {seed}"));
             format!(
                 "run-started {} {} {} on the {} engine{seed}, plan {}",
-                started.action,
+                started.action.as_str(),
                 started.platform,
                 started.scope,
-                started.engine,
+                started.engine.as_str(),
                 started.plan.short(),
             )
         }
@@ -51,11 +51,14 @@ pub fn event_line(line: &EventLine) -> Option<String> {
             format!("{app} {} from {from} to {to}", paint(WARNING, "revision-moved"))
         }
         EventKind::Interrupted { signal } => {
+            let signal = signal.as_str();
             format!("{} by {signal}: nothing new is started", paint(WARNING, "interrupted"))
         }
         EventKind::RunFinished(finished) => {
-            let style = if finished.exit == 0 { GOOD } else { BAD };
-            format!("run-finished {} exit {}", paint(style, finished.verdict), finished.exit)
+            let exit = finished.exit();
+            let style = if exit == Exit::Done { GOOD } else { BAD };
+            let verdict = paint(style, finished.verdict.as_str());
+            format!("run-finished {verdict} exit {}", exit.code())
         }
     };
     Some(format!("{} {text}", paint(FAINT, &elapsed(Time::from_millis(line.elapsed_ms)))))

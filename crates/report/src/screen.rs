@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use tiphys_model::Plan;
 use tiphys_model::duration::format as human;
 use tiphys_run::{AppState, AppView, RunView, Time};
 
@@ -21,8 +20,8 @@ pub struct Size {
 
 /// The lines at the bottom of the screen, none wider than it.
 #[must_use]
-pub fn frame(plan: &Plan, view: &RunView, now: Time, size: Size) -> Vec<String> {
-    let mut lines = vec![headline(view, now, size.columns), bar(plan, view, now, size.columns)];
+pub fn frame(view: &RunView, now: Time, size: Size) -> Vec<String> {
+    let mut lines = vec![headline(view, now, size.columns), bar(view, now, size.columns)];
     let running: Vec<_> = view.apps().filter(|(_, app)| app.state.is_running()).collect();
     // A third of the screen is for what runs; the log above it is worth more.
     let room = (size.rows / 3).max(3);
@@ -47,7 +46,7 @@ fn headline(view: &RunView, now: Time, columns: usize) -> String {
     let (platform, action) = view
         .started
         .as_ref()
-        .map_or(("", ""), |started| (started.platform.as_str(), started.action));
+        .map_or(("", ""), |started| (started.platform.as_str(), started.action.as_str()));
     let mut text = format!(
         "{} {action} {platform}: {good} done, {running} running, {waiting} waiting",
         elapsed(now),
@@ -59,25 +58,23 @@ fn headline(view: &RunView, now: Time, columns: usize) -> String {
     paint(if lost > 0 { WARNING } else { STRONG }, &text)
 }
 
-/// Done, running and still to come, measured by the typical times of the plan: a bar of apps
-/// would call a platform half done before its storage has begun.
-fn bar(plan: &Plan, view: &RunView, now: Time, columns: usize) -> String {
+/// Done, running and still to come, measured by typical times: a bar of apps would call a
+/// platform half done before its storage has begun.
+fn bar(view: &RunView, now: Time, columns: usize) -> String {
     let mut over = Duration::ZERO;
     let mut running = Duration::ZERO;
     let mut total = Duration::ZERO;
     let mut left = Duration::ZERO;
-    for planned in &plan.apps {
-        let typical = planned.typical();
-        total += typical;
-        let Some(app) = view.app(&planned.app.name) else { continue };
+    for (_, app) in view.apps() {
+        total = total.saturating_add(app.typical);
         let spent = app.started.map_or(Duration::ZERO, |started| now - started);
         if app.state.is_over() {
-            over += typical;
+            over = over.saturating_add(app.typical);
         } else {
             if app.state.is_running() {
-                running += typical;
+                running = running.saturating_add(app.typical);
             }
-            left = left.max(planned.rank.saturating_sub(spent));
+            left = left.max(app.rank.saturating_sub(spent));
         }
     }
     let percent = over.as_millis() * 100 / total.as_millis().max(1);
@@ -91,7 +88,7 @@ fn bar(plan: &Plan, view: &RunView, now: Time, columns: usize) -> String {
         usize::try_from(cells).unwrap_or(width)
     };
     let full = share(over);
-    let busy = share(over + running) - full;
+    let busy = share(over.saturating_add(running)) - full;
     let rest = width - full - busy;
     format!(
         "{}{}{}{tail}",

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use tiphys_model::AppName;
+use tiphys_model::{AppName, Exit};
 use tiphys_run::{AppState, RunView};
 
 use crate::clock::took;
@@ -31,7 +31,7 @@ impl<'a> Summary<'a> {
         let (Some(started), Some(finished)) = (&self.view.started, &self.view.finished) else {
             return writeln!(f, "the run has not ended");
         };
-        let style = if finished.exit == 0 { GOOD } else { BAD };
+        let style = if finished.exit() == Exit::Done { GOOD } else { BAD };
         let counts = &finished.counts;
         let parts = [
             (counts.applied, "applied"),
@@ -49,9 +49,9 @@ impl<'a> Summary<'a> {
         writeln!(
             f,
             "{} {} {}: {}",
-            started.action,
+            started.action.as_str(),
             paint(STRONG, started.platform.as_str()),
-            paint(style, finished.verdict),
+            paint(style, finished.verdict.as_str()),
             parts.join(", "),
         )?;
         if counts.unfinished > 0 {
@@ -135,7 +135,7 @@ impl fmt::Display for Summary<'_> {
         self.slowest(f)?;
         self.failures(f)?;
         self.skipped(f)?;
-        if self.view.finished.as_ref().is_some_and(|finished| finished.exit != 0) {
+        if self.view.finished.as_ref().is_some_and(|finished| finished.exit() != Exit::Done) {
             writeln!(f)?;
             writeln!(f, "to resume: {}", paint(STRONG, self.resume))?;
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tiphys_model::{AppIx, Exit, Health, OperationId};
 
 use crate::cause::Cause;
@@ -215,7 +215,7 @@ pub struct Attempt {
     pub adopted: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum How {
     Applied,
@@ -223,7 +223,7 @@ pub enum How {
 }
 
 /// How a step failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailState {
     /// It was asked and said no.
@@ -267,9 +267,11 @@ pub enum Because {
     Deadline,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Signal {
+    #[serde(rename = "SIGINT")]
     Interrupt,
+    #[serde(rename = "SIGTERM")]
     Terminate,
 }
 
@@ -295,6 +297,15 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    pub const ALL: [Verdict; 6] = [
+        Verdict::Succeeded,
+        Verdict::Failed,
+        Verdict::Deadline,
+        Verdict::Interrupted(Signal::Interrupt),
+        Verdict::Interrupted(Signal::Terminate),
+        Verdict::LeaseLost,
+    ];
+
     #[must_use]
     pub fn exit(self) -> Exit {
         match self {
@@ -320,30 +331,30 @@ impl Verdict {
 }
 
 /// What was seen when a step failed.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Evidence {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub health: Option<Health>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<Arc<str>>,
     /// Resources that are not as the source says, with their fields.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drifted: Vec<String>,
     /// The resource that is worst off, and what it says. This and the rest is for an engine to
     /// add that can look closer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
     /// What Kubernetes has said about it, the newest last.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
     /// The last lines that its pod has written.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub logs: Vec<String>,
     /// What it most likely is, and what to do then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub likely: Option<String>,
     /// What could not be looked at, and why.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unseen: Vec<String>,
 }
 

@@ -1,11 +1,16 @@
 //! Events as others read them: one line of JSON each, with names instead of positions.
 
-use jiff::Timestamp;
-use serde::Serialize;
-use tiphys_model::plan::Digest;
-use tiphys_model::{AppName, PlatformName, Scope};
+mod finished;
+mod started;
 
-use crate::event::{Evidence, FailState, How};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use tiphys_model::AppName;
+
+use crate::event::{Evidence, FailState, How, Signal};
+
+pub use finished::{Counts, RunFinished};
+pub use started::{EngineName, GraphApp, RunStarted};
 
 /// The version of this contract; it stands in the first line.
 pub(crate) const VERSION: u8 = 1;
@@ -23,7 +28,7 @@ pub struct EventLine {
     pub kind: EventKind,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum EventKind {
     /// Always first.
@@ -82,47 +87,8 @@ pub enum EventKind {
         to: String,
     },
     Interrupted {
-        signal: &'static str,
+        signal: Signal,
     },
     /// Always last.
     RunFinished(RunFinished),
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RunStarted {
-    pub run: String,
-    pub action: &'static str,
-    pub engine: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seed: Option<u64>,
-    pub platform: PlatformName,
-    pub scope: Scope,
-    pub plan: Digest,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RunFinished {
-    pub verdict: &'static str,
-    pub exit: u8,
-    pub makespan_ms: u64,
-    /// The longest chain of what the steps took: no concurrency could have been quicker.
-    pub critical_path_ms: u64,
-    pub counts: Counts,
-}
-
-/// How many steps ended how; `unfinished` is what an interrupt or the deadline left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Counts {
-    pub applied: usize,
-    pub already_current: usize,
-    pub removed: usize,
-    pub failed: usize,
-    pub errored: usize,
-    pub timed_out: usize,
-    pub skipped: usize,
-    /// Done, but not Healthy when the run ended.
-    pub unhealthy: usize,
-    pub unfinished: usize,
 }

@@ -23,6 +23,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tiphys_model::operation::PlanTag;
 use tiphys_model::{AppIx, OperationId, Plan, Role};
 use tiphys_plan::StartQueue;
@@ -37,7 +38,8 @@ pub(crate) use decide::Trigger;
 pub use step::{Phase, Step};
 
 /// What a run is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Action {
     Deploy,
     Teardown,

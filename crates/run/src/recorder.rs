@@ -8,7 +8,9 @@ use jiff::{SignedDuration, Timestamp};
 use tiphys_model::{AppIx, AppName, Health, Plan};
 
 use crate::event::{Because, Event, FailState, How, Verdict, WaitingOn};
-use crate::line::{Counts, EventKind, EventLine, RunFinished, RunStarted, VERSION};
+use crate::line::{
+    Counts, EngineName, EventKind, EventLine, GraphApp, RunFinished, RunStarted, VERSION,
+};
 use crate::machine::Action;
 use crate::time::Time;
 
@@ -65,15 +67,16 @@ impl Recorder {
     }
 
     /// The first line.
-    pub fn start(&mut self, run: String, engine: &'static str, seed: Option<u64>) -> EventLine {
+    pub fn start(&mut self, run: String, engine: EngineName, seed: Option<u64>) -> EventLine {
         let started = RunStarted {
             run,
-            action: self.action.as_str(),
+            action: self.action,
             engine,
             seed,
             platform: self.plan.platform.clone(),
             scope: self.plan.scope.clone(),
             plan: self.plan.digest.clone(),
+            graph: self.plan.graph.apps().map(|app| GraphApp::new(&self.plan, app)).collect(),
         };
         let mut line = self.line(Time::START, EventKind::RunStarted(started));
         line.v = Some(VERSION);
@@ -158,7 +161,7 @@ impl Recorder {
                 self.steps[app.position()].ailing = None;
                 return None;
             }
-            Event::Interrupted { signal } => EventKind::Interrupted { signal: signal.as_str() },
+            Event::Interrupted { signal } => EventKind::Interrupted { signal: *signal },
             Event::Finished { verdict } => EventKind::RunFinished(self.finished(now, *verdict)),
             Event::Begun
             | Event::RefreshAsked { .. }
@@ -260,8 +263,7 @@ impl Recorder {
             *count += 1;
         }
         RunFinished {
-            verdict: verdict.as_str(),
-            exit: verdict.exit().code(),
+            verdict,
             makespan_ms: now.as_millis(),
             critical_path_ms: self.critical_path_ms(),
             counts,

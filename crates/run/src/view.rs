@@ -2,15 +2,17 @@
 //! They cannot disagree, because none of them knows anything else.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use tiphys_model::{AppName, Plan};
+use tiphys_model::AppName;
 
 use crate::event::{Evidence, FailState, How};
-use crate::line::{EventKind, EventLine, RunFinished, RunStarted};
+use crate::line::{EventKind, EventLine, GraphApp, RunFinished, RunStarted};
 use crate::time::Time;
 
-/// What the lines so far have told.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What the lines so far have told. Before the first one nothing is known; a first line of
+/// another run, such as one that takes over from a killed one, begins anew.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunView {
     pub started: Option<RunStarted>,
     pub finished: Option<RunFinished>,
@@ -19,8 +21,6 @@ pub struct RunView {
     /// The time of the newest line.
     pub elapsed: Time,
     apps: BTreeMap<AppName, AppView>,
-    /// In plan order.
-    order: Vec<AppName>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +31,10 @@ pub struct AppView {
     /// When it first synced or was first removed.
     pub started: Option<Time>,
     pub handed_off: bool,
+    /// How long a run typically spends on it.
+    pub typical: Duration,
+    /// The longest path of typical times from it to the end, its own included.
+    pub rank: Duration,
 }
 
 /// Where a step is, in the words of the lines.
@@ -85,32 +89,28 @@ impl AppState {
 }
 
 impl RunView {
-    /// A run of which nothing is known but its plan.
-    #[must_use]
-    pub fn new(plan: &Plan) -> Self {
-        let order: Vec<AppName> = plan.apps.iter().map(|app| app.app.name.clone()).collect();
-        let unknown = || AppView {
-            state: AppState::Waiting { reason: None },
-            since: Time::START,
-            started: None,
-            handed_off: false,
+    /// A run of which nothing is known but its first line.
+    fn new(started: &RunStarted) -> Self {
+        let waiting = |(app, rank): (&GraphApp, Duration)| {
+            let view = AppView {
+                state: AppState::Waiting { reason: None },
+                since: Time::START,
+                started: None,
+                handed_off: false,
+                typical: Duration::from_secs(app.typical_seconds),
+                rank,
+            };
+            (app.app.clone(), view)
         };
-        RunView {
-            started: None,
-            finished: None,
-            held: false,
-            interrupted: false,
-            elapsed: Time::START,
-            apps: order.iter().map(|name| (name.clone(), unknown())).collect(),
-            order,
-        }
+        let apps = started.graph.iter().zip(ranks(&started.graph)).map(waiting).collect();
+        RunView { started: Some(started.clone()), apps, ..RunView::default() }
     }
 
     /// Takes the next line.
     pub fn fold(&mut self, line: &EventLine) {
         self.elapsed = Time::from_millis(line.elapsed_ms);
         match &line.kind {
-            EventKind::RunStarted(started) => self.started = Some(started.clone()),
+            EventKind::RunStarted(started) => *self = RunView::new(started),
             EventKind::RunFinished(finished) => self.finished = Some(finished.clone()),
             EventKind::Held => self.held = true,
             EventKind::Interrupted { .. } => self.interrupted = true,
@@ -161,11 +161,28 @@ impl RunView {
 
     /// All apps, in plan order.
     pub fn apps(&self) -> impl Iterator<Item = (&AppName, &AppView)> {
-        self.order.iter().filter_map(|name| Some((name, self.apps.get(name)?)))
+        let graph = self.started.iter().flat_map(|started| &started.graph);
+        graph.filter_map(|app| Some((&app.app, self.apps.get(&app.app)?)))
     }
 
     #[must_use]
     pub fn app(&self, name: &AppName) -> Option<&AppView> {
         self.apps.get(name)
     }
+}
+
+/// The rank of each app. Dependants stand behind what they depend on, so one walk from the end
+/// finds the longest paths.
+fn ranks(graph: &[GraphApp]) -> Vec<Duration> {
+    let mut after: BTreeMap<&AppName, Duration> = BTreeMap::new();
+    let mut ranks = vec![Duration::ZERO; graph.len()];
+    for (app, rank) in graph.iter().zip(&mut ranks).rev() {
+        let rest = after.get(&app.app).copied().unwrap_or_default();
+        *rank = rest.saturating_add(Duration::from_secs(app.typical_seconds));
+        for dependency in &app.depends_on {
+            let longest = after.entry(dependency).or_default();
+            *longest = (*longest).max(*rank);
+        }
+    }
+    ranks
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tiphys_engine::{Leftover, News};
 use tiphys_model::Plan;
-use tiphys_run::{Action, EventLine, Recorder, RunView, Time};
+use tiphys_run::{Action, EngineName, EventLine, Recorder, RunView, Time};
 use tokio::sync::oneshot;
 
 use crate::args::RunFormat;
@@ -50,7 +50,7 @@ impl Display {
         Ok(Display {
             stage: Stage::new(format),
             action,
-            view: RunView::new(plan),
+            view: RunView::default(),
             plan: plan.clone(),
             recorder: None,
             began: Instant::now(),
@@ -71,7 +71,7 @@ impl Display {
                     self.began = Instant::now();
                     let mut recorder =
                         Recorder::new(self.plan.clone(), self.action, Timestamp::now());
-                    let line = recorder.start(run, "local", None);
+                    let line = recorder.start(run, EngineName::Local, None);
                     self.recorder = Some(recorder);
                     self.line(&line)?;
                 }
@@ -85,7 +85,7 @@ impl Display {
                 Err(RecvTimeoutError::Timeout) => {
                     if self.recorder.is_some() {
                         let now = Time::START + self.began.elapsed();
-                        self.stage.draw(&self.plan, &self.view, now)?;
+                        self.stage.draw(&self.view, now)?;
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),

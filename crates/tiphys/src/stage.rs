@@ -2,7 +2,6 @@
 
 use std::io::IsTerminal;
 
-use tiphys_model::Plan;
 use tiphys_report::{Size, Summary, event_line, frame};
 use tiphys_run::{EventKind, EventLine, RunView, Time};
 
@@ -75,9 +74,9 @@ impl Stage {
     }
 
     /// Draws the moment; only a screen has one.
-    pub(crate) fn draw(&mut self, plan: &Plan, view: &RunView, now: Time) -> Result<(), Failure> {
+    pub(crate) fn draw(&mut self, view: &RunView, now: Time) -> Result<(), Failure> {
         let Stage::Screen { size, drawn } = self else { return Ok(()) };
-        let lines = frame(plan, view, now, *size);
+        let lines = frame(view, now, *size);
         let erase = erase(std::mem::replace(drawn, lines.len()));
         output::text(|out| writeln!(out, "{erase}{}", lines.join("\n")))
     }

@@ -1,10 +1,10 @@
 //! The lines of a run's log: what they tell, and what only the whole log can tell.
 
 use jiff::{SignedDuration, Timestamp};
-use tiphys_model::{AppName, Health};
+use tiphys_model::{AppName, Exit, Health, Scope, StackName};
 use tiphys_run::{
-    Action, Answer, Counts, EventKind, EventLine, How, Input, Recorder, RunFinished, Signal,
-    SyncAnswer,
+    Action, Answer, Counts, EngineName, EventKind, EventLine, GraphApp, How, Input, Recorder,
+    RunFinished, Signal, SyncAnswer, Verdict,
 };
 
 use crate::platform::Builder;
@@ -16,7 +16,7 @@ impl Run {
         let machine = self.machine();
         let mut recorder =
             Recorder::new(machine.plan().clone(), machine.action(), Timestamp::UNIX_EPOCH);
-        let mut lines = vec![recorder.start("run-1".to_owned(), "test", Some(7))];
+        let mut lines = vec![recorder.start("run-1".to_owned(), EngineName::Simulated, Some(7))];
         lines.extend(self.events().iter().filter_map(|(at, event)| recorder.record(*at, event)));
         lines
     }
@@ -53,16 +53,46 @@ fn skips(kinds: &[EventKind]) -> Vec<String> {
 #[test]
 fn the_first_line_says_which_run_it_is_and_what_it_is_for() {
     let plan = Builder::new().app("a", &[]).plan();
-    for (action, word) in [(Action::Deploy, "deploy"), (Action::Teardown, "teardown")] {
+    for action in [Action::Deploy, Action::Teardown] {
         let line = Run::listed(&plan, action, |_| Some(current())).lines().remove(0);
         assert_eq!((line.v, line.seq, line.elapsed_ms), (Some(1), 0, 0));
         let EventKind::RunStarted(started) = line.kind else { panic!("it is {:?}", line.kind) };
         assert_eq!(
             (started.run.as_str(), started.action, started.engine, started.seed),
-            ("run-1", word, "test", Some(7))
+            ("run-1", action, EngineName::Simulated, Some(7))
         );
         assert_eq!((started.platform, started.plan), (plan.platform.clone(), plan.digest.clone()));
     }
+}
+
+#[test]
+fn the_first_line_carries_the_graph_in_plan_order() {
+    let builder = Builder::new()
+        .app("a", &[])
+        .typical(1)
+        .app("b", &[])
+        .in_stack("storage")
+        .app("c", &["a", "b"])
+        .typical(90);
+    let app = |app: &str, stack, layer, on: &[&str], typical_seconds| GraphApp {
+        app: name(app),
+        stack: StackName::parse(stack).unwrap(),
+        layer,
+        depends_on: on.iter().map(|on| name(on)).collect(),
+        typical_seconds,
+    };
+    // Only `c` is in the scope; a run spends no time on what lies outside.
+    let plan = builder.plan_of(&Scope::App(name("c")));
+    let line = Run::deploy(&plan).lines().remove(0);
+    let EventKind::RunStarted(started) = line.kind else { panic!("it is {:?}", line.kind) };
+    assert_eq!(
+        started.graph,
+        [
+            app("a", "stack", 0, &[], 0),
+            app("b", "storage", 0, &[], 0),
+            app("c", "stack", 1, &["a", "b"], 90),
+        ]
+    );
 }
 
 #[test]
@@ -210,13 +240,13 @@ fn a_source_that_moved_an_interrupt_and_a_hand_off_have_lines_of_their_own() {
     for expected in [
         EventKind::HandedOff { app: name("a") },
         moved,
-        EventKind::Interrupted { signal: "SIGINT" },
+        EventKind::Interrupted { signal: Signal::Interrupt },
     ] {
         assert!(kinds.contains(&expected), "{expected:?} is not among {kinds:#?}");
     }
     let mut run = Run::deploy(&Builder::new().app("a", &[]).plan());
     run.signal(Signal::Terminate);
-    assert!(run.kinds().contains(&EventKind::Interrupted { signal: "SIGTERM" }));
+    assert!(run.kinds().contains(&EventKind::Interrupted { signal: Signal::Terminate }));
 }
 
 #[test]
@@ -264,7 +294,8 @@ fn the_last_line_counts_how_every_step_of_a_deployment_ended() {
     run.wait(20);
     run.answer("late", Answer::Terminated);
     let finished = run.finished();
-    assert_eq!((finished.verdict, finished.exit, finished.makespan_ms), ("failed", 1, 20_000));
+    assert_eq!((finished.verdict, finished.makespan_ms), (Verdict::Failed, 20_000));
+    assert_eq!(finished.exit(), Exit::Failed);
     assert_eq!(
         finished.counts,
         Counts {
@@ -288,7 +319,7 @@ fn the_last_line_counts_what_was_removed_and_what_an_interrupt_left() {
     run.show_gone("c");
     run.tell(Input::Interrupted(Signal::Terminate));
     let finished = run.finished();
-    assert_eq!(finished.verdict, "interrupted");
+    assert_eq!(finished.verdict, Verdict::Interrupted(Signal::Terminate));
     assert_eq!(finished.counts, Counts { removed: 1, unfinished: 2, ..Counts::default() });
 }
 

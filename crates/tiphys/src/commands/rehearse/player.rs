@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use tiphys_model::Exit;
-use tiphys_run::{Action, EventLine, Recorder, RunView, Time};
+use tiphys_run::{Action, EngineName, EventLine, Recorder, RunFinished, RunView, Time};
 use tiphys_sim::{Simulation, Stop};
 
 use crate::args::Speed;
@@ -44,7 +44,7 @@ impl Player {
         stage: Stage,
         resume: String,
     ) -> Self {
-        let view = RunView::new(simulation.plan());
+        let view = RunView::default();
         Player { simulation, seed, speed, stage, resume, shown: 0, epoch: 0, recorder: None, view }
     }
 
@@ -77,10 +77,11 @@ impl Player {
             }
         };
         match stop {
-            Stop::Finished(verdict) => {
+            Stop::Finished(_) => {
                 let resume = format!("tiphys {}{}", action.as_str(), self.resume);
                 self.stage.close(&self.view, &resume)?;
-                Ok(verdict.exit())
+                let finished = self.view.finished.as_ref().map(RunFinished::exit);
+                finished.ok_or_else(|| Failure::Bug("the log has no last line".to_owned()))
             }
             Stop::Illegal(illegal) => Err(Failure::Bug(illegal.to_string())),
             Stop::Endless => Err(Failure::Bug("the rehearsal would never end".to_owned())),
@@ -88,8 +89,11 @@ impl Player {
     }
 
     fn draw(&mut self, at: Time) -> Result<(), Failure> {
+        if self.view.started.is_none() {
+            return Ok(());
+        }
         let now = Time::START + (at - self.simulation.began());
-        self.stage.draw(self.simulation.plan(), &self.view, now)
+        self.stage.draw(&self.view, now)
     }
 
     fn show_new(&mut self, action: Action) -> Result<(), Failure> {
@@ -113,10 +117,9 @@ impl Player {
     /// A driver begins: the first one, or another after a crash.
     fn start_log(&mut self, action: Action) -> Result<(), Failure> {
         let plan = self.simulation.plan().clone();
-        let mut recorder = Recorder::new(plan.clone(), action, origin(self.simulation.began()));
-        self.view = RunView::new(&plan);
         let run = run_id(plan.digest.as_str(), self.seed, self.epoch);
-        let line = recorder.start(run, "simulated", Some(self.seed));
+        let mut recorder = Recorder::new(plan, action, origin(self.simulation.began()));
+        let line = recorder.start(run, EngineName::Simulated, Some(self.seed));
         self.recorder = Some(recorder);
         self.show(&line)
     }
