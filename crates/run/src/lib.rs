@@ -24,7 +24,9 @@ pub use effect::{Answer, Effect, Input, RequestNumber, SyncAnswer};
 pub use event::{
     Attempt, Because, Event, Evidence, FailState, HeldUp, How, Signal, Verdict, WaitingOn,
 };
-pub use line::{Counts, EngineName, EventKind, EventLine, GraphApp, RunFinished, RunStarted};
+pub use line::{
+    Counts, EngineName, EventKind, EventLine, GraphApp, LogLine, RunFinished, RunStarted,
+};
 pub use machine::{Action, Illegal, Machine, Phase, Step};
 pub use observation::{
     Condition, ConditionKind, Deleting, Drifted, LastOperation, Observation, Operation,

@@ -1,6 +1,7 @@
 //! Events as others read them: one line of JSON each, with names instead of positions.
 
 mod finished;
+mod read;
 mod started;
 
 use jiff::Timestamp;
@@ -10,6 +11,7 @@ use tiphys_model::AppName;
 use crate::event::{Evidence, FailState, How, Signal};
 
 pub use finished::{Counts, RunFinished};
+pub use read::LogLine;
 pub use started::{EngineName, GraphApp, RunStarted};
 
 /// The version of this contract; it stands in the first line.

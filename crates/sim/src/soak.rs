@@ -60,14 +60,16 @@ impl Scenario {
         Scenario { seed, apps, faults, crash, interrupt }
     }
 
-    fn plan(&self) -> Arc<Plan> {
+    #[must_use]
+    pub fn plan(&self) -> Arc<Plan> {
         let shape = Shape { apps: self.apps, unlimited: false };
         let platform = generate::platform(shape, &mut Chance::stream(self.seed, 11));
         let plan = tiphys_plan::plan(&platform, &Scope::Platform);
         Arc::new(plan.expect("a platform with apps has a plan"))
     }
 
-    fn simulation(&self, plan: &Arc<Plan>) -> Simulation {
+    #[must_use]
+    pub fn simulation(&self, plan: &Arc<Plan>) -> Simulation {
         let mut simulation = Simulation::new(plan.clone(), self.seed, self.faults.clone());
         if let Some(crash) = self.crash {
             simulation = simulation.with_crash(crash);
