@@ -169,7 +169,7 @@ impl Requirement {
 /// What follows from all checks together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum Readiness {
     /// Nothing is in the way; there may be warnings.
     Ready,
     Missing,
@@ -177,7 +177,7 @@ pub enum Verdict {
     Unreachable,
 }
 
-impl Verdict {
+impl Readiness {
     #[must_use]
     pub fn of(checks: &[Check]) -> Self {
         let troubles = checks.iter().filter_map(|check| match check.outcome {
@@ -185,20 +185,20 @@ impl Verdict {
             Outcome::Pass | Outcome::Warning | Outcome::Skipped => None,
         });
         match troubles.max() {
-            None => Verdict::Ready,
-            Some(Trouble::Missing) => Verdict::Missing,
-            Some(Trouble::Rejected) => Verdict::Rejected,
-            Some(Trouble::Unreachable) => Verdict::Unreachable,
+            None => Readiness::Ready,
+            Some(Trouble::Missing) => Readiness::Missing,
+            Some(Trouble::Rejected) => Readiness::Rejected,
+            Some(Trouble::Unreachable) => Readiness::Unreachable,
         }
     }
 
     #[must_use]
     pub fn exit(self) -> Exit {
         match self {
-            Verdict::Ready => Exit::Done,
-            Verdict::Missing => Exit::Configuration,
-            Verdict::Rejected => Exit::Credentials,
-            Verdict::Unreachable => Exit::Unreachable,
+            Readiness::Ready => Exit::Done,
+            Readiness::Missing => Exit::Configuration,
+            Readiness::Rejected => Exit::Credentials,
+            Readiness::Unreachable => Exit::Unreachable,
         }
     }
 }
@@ -216,7 +216,8 @@ pub struct Findings {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
     pub platform: PlatformName,
-    pub verdict: Verdict,
+    #[serde(rename = "verdict")]
+    pub readiness: Readiness,
     pub checks: Vec<Check>,
     /// Not known of a cluster that cannot be read.
     pub inventory: Option<Inventory>,
@@ -229,7 +230,7 @@ impl Report {
     #[must_use]
     pub fn without(mut self, section: Section) -> Self {
         self.checks.retain(|check| check.section != section);
-        self.verdict = Verdict::of(&self.checks);
+        self.readiness = Readiness::of(&self.checks);
         self
     }
 
@@ -245,8 +246,8 @@ impl Report {
         }
         let Findings { mut checks, inventory, connectivity, credentials } = all;
         checks.sort_by_key(|check| check.section);
-        let verdict = Verdict::of(&checks);
-        Report { platform, verdict, checks, inventory, connectivity, credentials }
+        let readiness = Readiness::of(&checks);
+        Report { platform, readiness, checks, inventory, connectivity, credentials }
     }
 }
 
@@ -273,7 +274,7 @@ mod tests {
         ];
         for (outcomes, code) in cases {
             let checks: Vec<Check> = outcomes.iter().map(|outcome| check(*outcome)).collect();
-            assert_eq!(Verdict::of(&checks).exit().code(), code, "{outcomes:?}");
+            assert_eq!(Readiness::of(&checks).exit().code(), code, "{outcomes:?}");
         }
     }
 
@@ -282,8 +283,8 @@ mod tests {
         let checks = vec![check(Outcome::Fail(Trouble::Missing))];
         let findings = Findings { checks, ..Findings::default() };
         let report = Report::new(PlatformName::parse("demo").unwrap(), [findings]);
-        assert_eq!(report.clone().without(Section::Absence).verdict, Verdict::Missing);
-        assert_eq!(report.without(Section::Tools).verdict, Verdict::Ready);
+        assert_eq!(report.clone().without(Section::Absence).readiness, Readiness::Missing);
+        assert_eq!(report.without(Section::Tools).readiness, Readiness::Ready);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt;
 use anstyle::Style;
 use tiphys_assess::preflight::cluster::Inventory;
 use tiphys_assess::preflight::resources::Resources;
-use tiphys_assess::preflight::{Check, Outcome, Report, Verdict};
+use tiphys_assess::preflight::{Check, Outcome, Readiness, Report};
 
 use crate::columns::{Align, Cell, columns};
 use crate::status::one_line;
@@ -108,14 +108,14 @@ fn what_to_do(f: &mut fmt::Formatter<'_>, checks: &[Check]) -> fmt::Result {
 fn summary(report: &Report) -> String {
     let count =
         |word: &str| report.checks.iter().filter(|check| check.outcome.as_str() == word).count();
-    let verdict = match report.verdict {
-        Verdict::Ready => paint(GOOD, "ready"),
-        Verdict::Missing => paint(BAD, "not ready: something is missing"),
-        Verdict::Rejected => paint(BAD, "not ready: credentials are rejected, or lack a right"),
-        Verdict::Unreachable => paint(BAD, "not ready: the cluster cannot be reached"),
+    let readiness = match report.readiness {
+        Readiness::Ready => paint(GOOD, "ready"),
+        Readiness::Missing => paint(BAD, "not ready: something is missing"),
+        Readiness::Rejected => paint(BAD, "not ready: credentials are rejected, or lack a right"),
+        Readiness::Unreachable => paint(BAD, "not ready: the cluster cannot be reached"),
     };
     format!(
-        "platform {} is {verdict}; {} failed, {} with a warning, {} passed, {} skipped",
+        "platform {} is {readiness}; {} failed, {} with a warning, {} passed, {} skipped",
         paint(STRONG, report.platform.as_str()),
         count("fail"),
         count("warning"),

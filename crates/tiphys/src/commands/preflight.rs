@@ -1,6 +1,6 @@
 //! `tiphys preflight`: Phase 0. It changes nothing.
 
-use tiphys_assess::preflight::{Outcome, Report, Section, Verdict};
+use tiphys_assess::preflight::{Outcome, Readiness, Report, Section};
 use tiphys_cluster::Access;
 use tiphys_engine::Signals;
 use tiphys_inspect::preflight::Preflight;
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &PreflightArgs) -> Result<Exit, Failure> {
         PreflightFormat::Junit => output::data(|out| write!(out, "{}", JunitReport(&report)))?,
         PreflightFormat::Table => output::text(|out| write!(out, "{}", PreflightReport(&report)))?,
     }
-    Ok(report.verdict.exit())
+    Ok(report.readiness.exit())
 }
 
 /// The same as the first step of something else: how that ends, if something is in the way.
@@ -57,9 +57,9 @@ pub(crate) fn first(
     };
     // `tiphys preflight` tells the rest.
     report.checks.retain(|check| !matches!(check.outcome, Outcome::Pass | Outcome::Skipped));
-    if report.verdict != Verdict::Ready {
+    if report.readiness != Readiness::Ready {
         output::error(&PreflightReport(&report).to_string());
-        return Ok(Some(report.verdict.exit()));
+        return Ok(Some(report.readiness.exit()));
     }
     for check in &report.checks {
         output::warning(&format!("{}: {}", check.name, check.found));
