@@ -14,6 +14,8 @@ pub mod excerpt;
 pub mod forward;
 mod kinds;
 pub mod names;
+#[cfg(feature = "scripted")]
+pub mod scripted;
 pub mod stuck;
 pub mod workload;
 

@@ -1,22 +1,30 @@
 //! The Lease of a platform: one run at a time, and none that acts after it has lost it.
+//!
+//! [`decide`] says what to do; this file asks the API server, and tells the time.
+
+mod decide;
+#[cfg(test)]
+mod tests;
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease as Object, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::PostParams;
 use kube::{Api, Client};
-
 use tiphys_cluster::delete;
 use tiphys_cluster::names::{FIELD_MANAGER, MANAGED_BY};
 use tiphys_cluster::{ClusterError, Kind};
+use tiphys_run::Time;
+use tokio::time::Instant;
 
-const DURATION: Duration = Duration::from_secs(30);
-pub(crate) const RENEWAL: Duration = Duration::from_secs(5);
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// What the holder is doing, for who wants to know.
+pub(crate) use decide::RENEWAL;
+use decide::{DURATION, Next, Owner, Read, Waiting};
+
+const POLL: Duration = Duration::from_secs(1);
+/// What the holder is doing.
 pub const ACTION: &str = "tiphys.dev/action";
 
 /// A Lease that this process holds.
@@ -26,26 +34,48 @@ pub struct Lease {
     fence: Fence,
 }
 
-/// Until when effects may be sent. Everybody who sends one asks it first.
+/// Until when effects may be sent. Whoever sends one asks it first.
 #[derive(Clone)]
-pub struct Fence(Arc<Mutex<Instant>>);
+pub struct Fence {
+    clock: Clock,
+    valid_until: Arc<Mutex<Time>>,
+}
+
+/// Our own time, which the decisions are made with.
+#[derive(Debug, Clone, Copy)]
+struct Clock(Instant);
+
+impl Clock {
+    fn now(self) -> Time {
+        Time::START + self.0.elapsed()
+    }
+}
 
 impl Fence {
-    /// Whether a request that is sent now, and given up after `patience`, cannot take effect
+    fn new(clock: Clock, valid_until: Time) -> Self {
+        Fence { clock, valid_until: Arc::new(Mutex::new(valid_until)) }
+    }
+
+    /// Whether a request that is sent now, and given up after `timeout`, cannot take effect
     /// after the Lease may be somebody else's.
     #[must_use]
-    pub fn allows(&self, patience: Duration) -> bool {
-        self.0.lock().is_ok_and(|until| Instant::now() + patience < *until)
+    pub fn allows(&self, timeout: Duration) -> bool {
+        decide::may_send(self.clock.now(), self.valid_until(), timeout)
     }
 
-    fn until(&self) -> Option<Instant> {
-        self.0.lock().ok().map(|until| *until)
+    fn valid_until(&self) -> Time {
+        // A poisoned lock means that a thread panicked while it held it: nothing is sent then.
+        self.valid_until.lock().map_or(Time::START, |until| *until)
     }
 
-    fn extend(&self, until: Instant) {
-        if let Ok(mut current) = self.0.lock() {
-            *current = until;
+    fn set(&self, valid_until: Time) {
+        if let Ok(mut current) = self.valid_until.lock() {
+            *current = valid_until;
         }
+    }
+
+    fn close(&self) {
+        self.set(Time::START);
     }
 }
 
@@ -67,42 +97,37 @@ impl Lease {
         name: &str,
         identity: &str,
         action: &str,
-        waiting: impl Fn(&str),
+        waiting_for: impl Fn(&str),
     ) -> Result<Lease, ClusterError> {
         let leases: Api<Object> = Api::namespaced(client, namespace);
         let what = || format!("the Lease `{name}` cannot be taken");
-        let began = Instant::now();
-        let mut seen: Option<(Option<String>, Instant)> = None;
+        let clock = Clock(Instant::now());
+        let mut waiting = Waiting::default();
+        let mut announced = false;
         loop {
-            let sent = Instant::now();
             let found = leases.get_opt(name).await.map_err(ClusterError::kube(what()))?;
-            let taken = match found {
-                None => leases.create(&post(), &new(name, identity, action)).await,
-                Some(object) => {
-                    let (version, holder) = (&object.metadata.resource_version, holder(&object));
-                    if seen.is_none() && !holder.is_empty() {
-                        waiting(&holder);
-                    }
-                    let unchanged = match &seen {
-                        Some((before, since)) if before == version => since.elapsed(),
-                        _ => {
-                            seen = Some((version.clone(), sent));
-                            Duration::ZERO
-                        }
-                    };
-                    if !holder.is_empty() && unchanged < DURATION {
-                        if began.elapsed() > DURATION && unchanged < 2 * RENEWAL {
-                            return Err(busy(name, &holder));
-                        }
-                        tokio::time::sleep(LOOK_AGAIN).await;
-                        continue;
-                    }
+            let next = waiting.decide(clock.now(), found.as_ref().map(read).as_ref());
+            let sent = clock.now();
+            let taken = match (next, found) {
+                (Next::Create, _) | (Next::Take, None) => {
+                    leases.create(&post(), &new(name, identity, action)).await
+                }
+                (Next::Take, Some(object)) => {
                     leases.replace(name, &post(), &taken(object, identity, action)).await
                 }
+                (Next::Wait { holder }, _) => {
+                    if !announced {
+                        waiting_for(&holder);
+                        announced = true;
+                    }
+                    tokio::time::sleep(POLL).await;
+                    continue;
+                }
+                (Next::GiveUp { holder }, _) => return Err(busy(name, &holder)),
             };
             match taken {
                 Ok(object) => {
-                    let fence = Fence(Arc::new(Mutex::new(sent + DURATION)));
+                    let fence = Fence::new(clock, sent + DURATION);
                     return Ok(Lease { leases, object, fence });
                 }
                 // Somebody was quicker: look again.
@@ -121,18 +146,18 @@ impl Lease {
     }
 
     #[must_use]
-    pub fn fence(&self) -> Fence {
+    pub(crate) fn fence(&self) -> Fence {
         self.fence.clone()
     }
 
     /// Whether it may be somebody else's by now.
     #[must_use]
-    pub fn has_run_out(&self) -> bool {
-        self.fence.until().is_none_or(|until| Instant::now() >= until)
+    pub(crate) fn has_run_out(&self) -> bool {
+        !self.fence.allows(Duration::ZERO)
     }
 
     pub async fn renew(&mut self) -> Result<(), NotRenewed> {
-        let sent = Instant::now();
+        let sent = self.fence.clock.now();
         let mut object = self.object.clone();
         if let Some(spec) = &mut object.spec {
             spec.renew_time = Some(MicroTime(Timestamp::now()));
@@ -141,7 +166,7 @@ impl Lease {
         match self.leases.replace(&name, &post(), &object).await {
             Ok(object) => {
                 self.object = object;
-                self.fence.extend(sent + DURATION);
+                self.fence.set(sent + DURATION);
                 Ok(())
             }
             Err(kube::Error::Api(status)) if status.code == 409 || status.code == 404 => {
@@ -169,22 +194,26 @@ impl Lease {
 
     /// Somebody wrote: another holder, or we did and the answer was lost.
     async fn look_after_conflict(&mut self, name: &str) -> Result<(), NotRenewed> {
-        match self.leases.get_opt(name).await {
-            Ok(Some(object)) if holder(&object) == holder(&self.object) => {
+        let found = self.leases.get_opt(name).await.map_err(unanswered)?;
+        let us = read(&self.object).holder.unwrap_or_default();
+        match (decide::owner(&us, found.as_ref().map(read).as_ref()), found) {
+            (Owner::Us, Some(object)) => {
                 self.object = object;
                 Ok(())
             }
-            Ok(object) => {
-                self.fence.extend(Instant::now());
-                Err(NotRenewed::Lost { holder: object.as_ref().map(holder).unwrap_or_default() })
-            }
-            Err(error) => Err(unanswered(error)),
+            (Owner::Us, None) => Err(self.lost(None)),
+            (Owner::Other { holder }, _) => Err(self.lost(holder)),
         }
+    }
+
+    fn lost(&self, holder: Option<String>) -> NotRenewed {
+        self.fence.close();
+        NotRenewed::Lost { holder: holder.unwrap_or_else(|| "nobody".to_owned()) }
     }
 
     /// Removes it: there is no platform any more for which to hold it.
     pub async fn remove(self) -> Result<(), ClusterError> {
-        self.fence.extend(Instant::now());
+        self.fence.close();
         let ObjectMeta { name, uid, .. } = self.object.metadata;
         let name = name.unwrap_or_default();
         let what = format!("the Lease `{name}` cannot be removed");
@@ -193,7 +222,7 @@ impl Lease {
 
     /// Gives it up, so that the next run need not wait.
     pub async fn release(mut self) -> Result<(), ClusterError> {
-        self.fence.extend(Instant::now());
+        self.fence.close();
         if let Some(spec) = &mut self.object.spec {
             spec.holder_identity = None;
         }
@@ -222,9 +251,12 @@ fn busy(name: &str, holder: &str) -> ClusterError {
     .hint("wait until it has ended, or end it")
 }
 
-fn holder(object: &Object) -> String {
-    let spec = object.spec.as_ref();
-    spec.and_then(|spec| spec.holder_identity.clone()).unwrap_or_default()
+fn read(object: &Object) -> Read {
+    let holder = object.spec.as_ref().and_then(|spec| spec.holder_identity.clone());
+    Read {
+        version: object.metadata.resource_version.clone().unwrap_or_default(),
+        holder: holder.filter(|holder| !holder.is_empty()),
+    }
 }
 
 fn post() -> PostParams {

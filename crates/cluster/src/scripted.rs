@@ -1,0 +1,113 @@
+//! An API server that answers by script, for tests of how we react to answers that a real one
+//! gives rarely: conflicts, refusals, slow answers and cut connections. What a server means by its
+//! answers is tested on a real one.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::{Method, Request, Response};
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+
+/// A request, as the script sees it.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    pub method: Method,
+    /// Path and query.
+    pub path: String,
+    /// `Null` without a body.
+    pub body: Value,
+}
+
+/// What the script answers.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    Object(Value),
+    /// A `Status` with this code and message.
+    Refused(u16, String),
+    /// The connection is cut. Whether the request took effect is up to the script.
+    Cut,
+    /// The answer, later.
+    After(Duration, Box<Answer>),
+}
+
+impl Answer {
+    #[must_use]
+    pub fn refused(code: u16, message: &str) -> Self {
+        Answer::Refused(code, message.to_owned())
+    }
+
+    fn response(self) -> io::Result<Response<Body>> {
+        let (code, body) = match self {
+            Answer::Object(value) => (200, value),
+            Answer::Refused(code, message) => {
+                let status = json!({
+                    "kind": "Status", "apiVersion": "v1", "status": "Failure",
+                    "code": code, "reason": reason(code), "message": message,
+                });
+                (code, status)
+            }
+            Answer::Cut => return Err(io::ErrorKind::ConnectionReset.into()),
+            Answer::After(..) => unreachable!("was waited for"),
+        };
+        let body = Body::from(body.to_string().into_bytes());
+        let response = Response::builder().status(code).header("content-type", "application/json");
+        Ok(response.body(body).expect("a code and a body make a response"))
+    }
+}
+
+/// The word that an API server says with a code, where clients go by it.
+fn reason(code: u16) -> &'static str {
+    match code {
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "NotFound",
+        409 => "Conflict",
+        410 => "Expired",
+        429 => "TooManyRequests",
+        _ => "InternalError",
+    }
+}
+
+/// A client whose requests `script` answers, one after the other.
+pub fn client(script: impl FnMut(&Asked) -> Answer + Send + 'static) -> Client {
+    Client::new(Scripted(Arc::new(Mutex::new(script))), "default")
+}
+
+type Script = Arc<Mutex<dyn FnMut(&Asked) -> Answer + Send>>;
+
+struct Scripted(Script);
+
+impl tower_service::Service<Request<Body>> for Scripted {
+    type Response = Response<Body>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Response<Body>>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let script = self.0.clone();
+        Box::pin(async move {
+            let (head, body) = request.into_parts();
+            let body = body.collect_bytes().await.map_err(io::Error::other)?;
+            let asked = Asked {
+                method: head.method,
+                path: head.uri.to_string(),
+                body: if body.is_empty() { Value::Null } else { serde_json::from_slice(&body)? },
+            };
+            let mut answer = (script.lock().expect("a script does not panic"))(&asked);
+            while let Answer::After(wait, then) = answer {
+                tokio::time::sleep(wait).await;
+                answer = *then;
+            }
+            answer.response()
+        })
+    }
+}
