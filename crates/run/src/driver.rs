@@ -120,12 +120,10 @@ impl Driver {
         for event in events {
             self.machine.apply(now, &event)?;
             output.effects.extend(self.machine.effect_of(&event));
-            let refresh = matches!(event, Event::Refreshed { .. });
-            if !(refresh && planted!(KeepRefreshesOutOfTheLog)) {
-                output.events.push(event.clone());
-            }
+            output.events.push(event.clone());
             triggers.push_back(Trigger::Applied(event));
         }
+        planted!(HideRefreshes => output.events.retain(|e| !matches!(e, Event::Refreshed { .. })));
         Ok(triggers)
     }
 }

@@ -24,13 +24,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tiphys_model::graph::Graph;
 use tiphys_model::operation::PlanTag;
 use tiphys_model::{AppIx, OperationId, Plan, Role};
 use tiphys_plan::StartQueue;
 
 use crate::effect::Effect;
 use crate::event::{Event, Signal, Verdict};
-use crate::planted::{count, hash_order, planted};
+use crate::planted::planted;
 use crate::time::Time;
 
 pub use apply::Illegal;
@@ -46,6 +47,15 @@ pub enum Action {
 }
 
 impl Action {
+    /// What must be satisfied before the app may start.
+    fn prerequisites(self, graph: &Graph, app: AppIx) -> &[AppIx] {
+        planted!(RemoveInDeployOrder => return graph.dependencies(app));
+        match self {
+            Action::Deploy => graph.dependencies(app),
+            Action::Teardown => graph.dependants(app),
+        }
+    }
+
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -110,12 +120,8 @@ struct Run {
 impl Machine {
     #[must_use]
     pub fn new(plan: Arc<Plan>, action: Action, epoch: u64) -> Self {
-        let prerequisites = |app| match action {
-            Action::Deploy => plan.graph.dependencies(app).len(),
-            Action::Teardown if planted!(RemoveInDeployOrder) => plan.graph.dependencies(app).len(),
-            Action::Teardown => plan.graph.dependants(app).len(),
-        };
-        let steps: Vec<Step> = plan.graph.apps().map(|app| Step::new(prerequisites(app))).collect();
+        let step = |app| Step::new(action.prerequisites(&plan.graph, app).len());
+        let steps: Vec<Step> = plan.graph.apps().map(step).collect();
         let unverified = plan.apps.iter().filter(|app| app.role == Role::Verify).count();
         Machine {
             tag: PlanTag::of(&plan.digest),
@@ -173,10 +179,8 @@ impl Machine {
     pub(crate) fn due(&self, now: Time) -> impl Iterator<Item = Trigger> {
         let deadline = (self.run.begun && now >= self.deadline()).then_some(Trigger::Deadline);
         let due = self.timers.iter().take_while(move |(time, _)| *time <= now);
-        let mut looks: Vec<Trigger> = due.map(|(_, app)| Trigger::Look(*app)).collect();
-        if planted!(TimersInHashOrder) {
-            hash_order(&mut looks);
-        }
+        let looks: Vec<Trigger> = due.map(|(_, app)| Trigger::Look(*app)).collect();
+        planted!(TimersInHashOrder => let looks = crate::planted::hash_order(looks));
         deadline.into_iter().chain(looks)
     }
 
@@ -244,18 +248,14 @@ impl Machine {
 
     /// What must be satisfied before the step may start.
     fn prerequisites(&self, app: AppIx) -> &[AppIx] {
-        match self.action {
-            Action::Deploy => self.plan.graph.dependencies(app),
-            Action::Teardown if planted!(RemoveInDeployOrder) => self.plan.graph.dependencies(app),
-            Action::Teardown => self.plan.graph.dependants(app),
-        }
+        self.action.prerequisites(&self.plan.graph, app)
     }
 
     /// What waits for the step.
     fn followers(&self, app: AppIx) -> &[AppIx] {
+        planted!(RemoveInDeployOrder => return self.plan.graph.dependants(app));
         match self.action {
             Action::Deploy => self.plan.graph.dependants(app),
-            Action::Teardown if planted!(RemoveInDeployOrder) => self.plan.graph.dependants(app),
             Action::Teardown => self.plan.graph.dependencies(app),
         }
     }
@@ -293,16 +293,18 @@ impl Machine {
     }
 
     fn group(&self, app: AppIx) -> Option<usize> {
-        self.plan.app(app).app.group.filter(|_| !planted!(IgnoreGroups))
+        planted!(IgnoreGroups => return None);
+        self.plan.app(app).app.group
     }
 
     fn operation_id(&self, app: AppIx, attempt: u32) -> OperationId {
         let name = self.plan.app(app).app.name.clone();
-        let attempt = if planted!(IdsFromAGlobalCounter) { count() } else { attempt };
+        planted!(IdsFromAGlobalCounter => let attempt = crate::planted::count());
         OperationId { plan: self.tag, app: name, epoch: self.epoch, attempt }
     }
 
     fn sync_timeout(&self, app: AppIx) -> Duration {
+        planted!(NoSyncTimeout => return Duration::MAX);
         self.plan.app(app).app.timeouts.sync
     }
 

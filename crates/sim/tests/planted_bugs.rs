@@ -18,9 +18,9 @@ const FORBIDDEN: [(Law, &[Bug]); 9] = [
     (
         Law::StartCondition,
         &[
-            Bug::IgnoreHealthOfDependencies,
-            Bug::StartWhenFirstDependencyIsDone,
-            Bug::ForgetDependenciesThatTurnedUnhealthy,
+            Bug::SyncedCountsAsDone,
+            Bug::OneDoneIsEnough,
+            Bug::AilingCountsAsDone,
             Bug::SkipAssessment,
             Bug::EqualStampsCount,
         ],
@@ -31,17 +31,12 @@ const FORBIDDEN: [(Law, &[Bug]); 9] = [
     ),
     (
         Law::ReverseTeardown,
-        &[Bug::RemoveInDeployOrder, Bug::RemoveWhileDependantIsGoing, Bug::RemoveAllAtOnce],
+        &[Bug::RemoveInDeployOrder, Bug::GoingCountsAsGone, Bug::RemoveAllAtOnce],
     ),
     (Law::Idempotence, &[Bug::AlwaysSync, Bug::OnlyThisRunCounts, Bug::OnlyOurOperationsCount]),
     (
         Law::EventsAreTheState,
-        &[
-            Bug::AcceptEventsAfterTheEnd,
-            Bug::KeepRefreshesOutOfTheLog,
-            Bug::RefreshTooSoon,
-            Bug::DoneTwice,
-        ],
+        &[Bug::AcceptEventsAfterTheEnd, Bug::HideRefreshes, Bug::RefreshTooSoon, Bug::DoneTwice],
     ),
     (
         Law::Limits,
@@ -56,7 +51,7 @@ const FORBIDDEN: [(Law, &[Bug]); 9] = [
     ),
     (
         Law::NeverUnstarted,
-        &[Bug::SkipWhatHasStarted, Bug::UnstartWhenDependencyAils, Bug::RetryWhatTurnedUnhealthy],
+        &[Bug::SkipWhatHasStarted, Bug::UnstartWhenDependencyAils, Bug::RestartWhatTurnedUnhealthy],
     ),
     (
         Law::Determinism,

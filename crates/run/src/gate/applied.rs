@@ -147,13 +147,11 @@ pub fn applied(seen: &Observation, expected: Expectation<'_>) -> Applied {
 /// asked for after the end makes up for an equal stamp, but not for an earlier one: a comparison
 /// that had begun before the end can take our request along.
 fn assessed_after(seen: &Observation, last: &LastOperation, refreshed: bool) -> bool {
-    if planted!(SkipAssessment) {
-        return true;
-    }
+    planted!(SkipAssessment => return true);
+    planted!(EqualStampsCount => let refreshed = true);
     match (seen.reconciled_at, last.finished_at) {
         (Some(reconciled), Some(finished)) => {
-            let equal = reconciled == finished;
-            reconciled > finished || (equal && (refreshed || planted!(EqualStampsCount)))
+            reconciled > finished || (reconciled == finished && refreshed)
         }
         (None, _) | (_, None) => false,
     }

@@ -7,7 +7,7 @@ use tiphys_model::{AppName, OperationId};
 
 use super::{Missing, Suspicion, comparison_trouble, hopeless, missing};
 use crate::cause::Cause;
-use crate::observation::{Observation, OperationPhase, Revisions};
+use crate::observation::{LastOperation, Observation, OperationPhase, Revisions};
 use crate::planted::planted;
 
 /// How a step begins.
@@ -43,7 +43,8 @@ pub fn start(seen: &Observation, plan: PlanTag, app: &AppName, tolerated: &[Stri
         return Start::Failed(cause);
     }
     let of_this_plan = |id: &Option<OperationId>| {
-        id.clone().filter(|id| id.plan == plan && id.app == *app && !planted!(NeverAdopt))
+        planted!(NeverAdopt => return None);
+        id.clone().filter(|id| id.plan == plan && id.app == *app)
     };
     if let Some(operation) = &seen.operation {
         return match of_this_plan(&operation.id) {
@@ -57,17 +58,17 @@ pub fn start(seen: &Observation, plan: PlanTag, app: &AppName, tolerated: &[Stri
         return Start::Suspect(suspicion);
     }
     let missing = missing(seen, tolerated);
-    let succeeded =
-        |last: &&crate::observation::LastOperation| last.phase == OperationPhase::Succeeded;
+    let succeeded = |last: &&LastOperation| {
+        planted!(OnlyOurOperationsCount => if last.operation.id.is_none() { return false });
+        last.phase == OperationPhase::Succeeded
+    };
+    let sync = || Start::Sync { revisions: seen.revisions.clone() };
+    planted!(AlwaysSync => if missing.is_none() { return sync() });
+    planted!(OnlyThisRunCounts => if missing.is_none() && seen.last.is_some() { return sync() });
     match missing {
         Some(Missing::Comparison) => Start::NotYet,
-        None if planted!(OnlyOurOperationsCount)
-            && seen.last.as_ref().is_some_and(|last| last.operation.id.is_none()) =>
-        {
-            Start::Sync { revisions: seen.revisions.clone() }
-        }
         None if seen.last.as_ref().is_none_or(|last| succeeded(&last)) => Start::AlreadyCurrent,
-        None | Some(Missing::OutOfSync) => Start::Sync { revisions: seen.revisions.clone() },
+        None | Some(Missing::OutOfSync) => sync(),
         Some(
             Missing::Assessment
             | Missing::Health(_)
@@ -83,7 +84,7 @@ pub fn start(seen: &Observation, plan: PlanTag, app: &AppName, tolerated: &[Stri
                 Some(operation) => {
                     Start::Adopt { operation, revisions: seen.revisions.clone(), ended: true }
                 }
-                None => Start::Sync { revisions: seen.revisions.clone() },
+                None => sync(),
             }
         }
     }

@@ -23,7 +23,9 @@ impl Machine {
     /// Changes the state by one event.
     pub fn apply(&mut self, at: Time, event: &Event) -> Result<(), Illegal> {
         let illegal = |why| Illegal { event: Box::new(event.clone()), why };
-        if self.run.finished.is_some() && !planted!(AcceptEventsAfterTheEnd) {
+        let over = self.run.finished.is_some();
+        planted!(AcceptEventsAfterTheEnd => let over = false);
+        if over {
             return Err(illegal("the run is over"));
         }
         self.change(at, event).map_err(illegal)?;
@@ -45,10 +47,10 @@ impl Machine {
         match event {
             Event::Begun => self.begin(),
             Event::Held => Ok(()),
-            Event::Waiting { app, .. } => require(
-                self.waits(*app) || planted!(UnstartWhenDependencyAils),
-                "it is not waiting",
-            ),
+            Event::Waiting { app, .. } => {
+                planted!(UnstartWhenDependencyAils => return Ok(()));
+                require(self.waits(*app), "it is not waiting")
+            }
             Event::RefreshAsked { app } => self.refresh_asked(at, *app, number),
             Event::RefreshWanted { app } => {
                 let refresh = &mut self.steps[app.position()].refresh;
@@ -200,8 +202,9 @@ impl Machine {
             }
             _ => return Err("it neither waits nor retries"),
         };
+        planted!(ForgetAttempts => let count = 1);
         let syncing = Syncing {
-            attempt: if planted!(ForgetAttempts) { 1 } else { count },
+            attempt: count,
             since: at,
             operation: attempt.operation.clone(),
             revisions: attempt.revisions.clone(),
@@ -220,6 +223,7 @@ impl Machine {
 
     fn converge(&mut self, at: Time, app: AppIx) -> Applied {
         let Phase::Syncing(syncing) = &self.step(app).phase else { return Err("it does not sync") };
+        planted!(NoHealthTimeout => let at = Time::from_millis(u64::MAX));
         let converging = Converging {
             attempt: syncing.attempt,
             since: at,
@@ -237,7 +241,6 @@ impl Machine {
         let failed_attempts = match &self.step(app).phase {
             Phase::Syncing(syncing) => syncing.attempt,
             Phase::Converging(converging) => converging.attempt,
-            Phase::Done { .. } if planted!(RetryWhatTurnedUnhealthy) => 0,
             _ => return Err("there is no attempt that could have failed"),
         };
         self.enter(app, Phase::Retrying { failed_attempts, until });
@@ -255,6 +258,7 @@ impl Machine {
     }
 
     fn done(&mut self, app: AppIx, how: How) -> Applied {
+        planted!(DoneTwice => if self.step(app).is_over() { return self.set_ailing(app, None) });
         match (&self.step(app).phase, how) {
             (Phase::Converging(_), How::Applied) => {}
             (Phase::Waiting, How::AlreadyCurrent) if self.role(app) == Role::Verify => {
@@ -262,7 +266,6 @@ impl Machine {
                 self.run.unverified -= 1;
             }
             (Phase::Waiting, How::AlreadyCurrent) => self.may_start(app)?,
-            (Phase::Done { .. }, _) if planted!(DoneTwice) => {}
             _ => return Err("it cannot be done from where it is"),
         }
         self.enter(app, Phase::Done { how, ailing_since: None });
@@ -277,6 +280,7 @@ impl Machine {
             Phase::Removed { .. } => Phase::Removed { ailing_since: since },
             _ => return Err("it was not done"),
         };
+        planted!(RestartWhatTurnedUnhealthy => let phase = Phase::Waiting);
         self.enter(app, phase);
         Ok(())
     }
@@ -288,7 +292,9 @@ impl Machine {
     }
 
     fn skip(&mut self, app: AppIx, because: Because) -> Applied {
-        require(self.waits(app) || planted!(SkipWhatHasStarted), "it has started")?;
+        let waits = self.waits(app);
+        planted!(SkipWhatHasStarted => let waits = true);
+        require(waits, "it has started")?;
         self.enter(app, Phase::Skipped(because));
         Ok(())
     }
@@ -341,14 +347,10 @@ impl Machine {
         require(self.run.interrupted.is_none(), "the run was interrupted")?;
         require(self.run.unverified == 0, "apps outside the scope have not been verified")?;
         let satisfied = |other: &AppIx| self.step(*other).is_satisfied(self.role(*other));
-        let unsatisfied = !self.prerequisites(app).iter().all(satisfied);
-        let lax = planted!(IgnoreHealthOfDependencies)
-            || planted!(StartWhenFirstDependencyIsDone)
-            || planted!(ForgetDependenciesThatTurnedUnhealthy)
-            || planted!(RemoveAllAtOnce)
-            || planted!(RemoveWhileDependantIsGoing)
-            || planted!(FailedCountsAsDone);
-        require(!unsatisfied || lax, "what it waits for is not satisfied")?;
+        let satisfied = self.prerequisites(app).iter().all(satisfied);
+        planted!(OneDoneIsEnough => let satisfied = true);
+        planted!(RemoveAllAtOnce => let satisfied = true);
+        require(satisfied, "what it waits for is not satisfied")?;
         require(self.queue.first() == Some(app), "it is not its turn")
     }
 

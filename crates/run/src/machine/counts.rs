@@ -16,8 +16,10 @@ impl Machine {
         step.trouble = None;
         let after = Summary::of(step, role);
         match (before.in_progress, after.in_progress) {
-            (false, true) if planted!(IgnoreConcurrency) => {}
-            (false, true) => self.queue.occupy(group),
+            (false, true) => {
+                planted!(IgnoreConcurrency => self.queue.release(group));
+                self.queue.occupy(group);
+            }
             (true, false) => self.queue.release(group),
             _ => {}
         }
@@ -57,10 +59,13 @@ impl Machine {
     /// Whether the step waits for nothing but room, and so stands in the queue.
     pub(super) fn requeue(&mut self, app: AppIx) {
         let step = self.step(app);
+        let met = step.unmet == 0;
+        planted!(OneDoneIsEnough => let met = met || step.unmet < self.prerequisites(app).len());
+        planted!(RemoveAllAtOnce => let met = true);
         let decided = self.action == Action::Teardown || step.refresh.fresh;
         let ready = self.run.begun
             && step.phase == Phase::Waiting
-            && self.met(app)
+            && met
             && decided
             && self.role(app) == Role::Deploy;
         if ready == step.queued {
@@ -73,14 +78,6 @@ impl Machine {
         } else {
             self.queue.remove(app, priority, group);
         }
-    }
-
-    fn met(&self, app: AppIx) -> bool {
-        let step = self.step(app);
-        step.unmet == 0
-            || (planted!(StartWhenFirstDependencyIsDone)
-                && step.unmet < self.prerequisites(app).len())
-            || planted!(RemoveAllAtOnce)
     }
 }
 
@@ -97,22 +94,13 @@ struct Summary {
 
 impl Summary {
     fn of(step: &Step, role: Role) -> Self {
-        let failed = matches!(step.phase, Phase::Failed(_));
         Summary {
             over: step.is_over(),
-            in_progress: step.is_in_progress()
-                && !(matches!(step.phase, Phase::Retrying { .. }) && planted!(PausesTakeNoRoom)),
-            lost: failed || matches!(step.phase, Phase::Skipped(_)),
+            in_progress: step.is_in_progress(),
+            lost: matches!(step.phase, Phase::Failed(_) | Phase::Skipped(_)),
             ailing: step.ailing_since().is_some(),
             syncing: matches!(step.phase, Phase::Syncing(_)),
-            satisfied: step.is_satisfied(role)
-                || (failed && planted!(FailedCountsAsDone))
-                || (step.ailing_since().is_some()
-                    && planted!(ForgetDependenciesThatTurnedUnhealthy))
-                || (matches!(step.phase, Phase::Converging(_))
-                    && planted!(IgnoreHealthOfDependencies))
-                || (matches!(step.phase, Phase::Removing { .. })
-                    && planted!(RemoveWhileDependantIsGoing)),
+            satisfied: step.is_satisfied(role),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::cause::Cause;
 use crate::effect::{Answer, SyncAnswer};
 use crate::event::{Because, Event, Evidence, FailState, Signal, Verdict, WaitingOn};
 use crate::observation::Observation;
-use crate::planted::{hash_order, planted};
+use crate::planted::planted;
 use crate::time::Time;
 
 /// The newest look at each app; `None`: it does not exist.
@@ -148,21 +148,22 @@ impl Machine {
                 let because = Because::Outside(*app);
                 waiting.map(|app| Event::Skipped { app, because }).collect()
             }
-            Event::Failed { .. } if planted!(FailedCountsAsDone) => Vec::new(),
             Event::Failed { app, cause, .. } => {
+                planted!(FailedCountsAsDone => return Vec::new());
                 let mut events = self.skip_followers(*app, Because::App(*app));
                 if *cause == Cause::SyncTimeout {
                     events.push(Event::TerminateAsked { app: *app });
                 }
                 events
             }
-            Event::Skipped { app, .. } if !planted!(SkipOnlyDirectDependants) => {
+            Event::Skipped { app, .. } => {
+                planted!(SkipOnlyDirectDependants => return Vec::new());
                 self.skip_followers(*app, Because::App(*app))
             }
             Event::Ailing { app, .. } => {
-                let waits = |f: &&AppIx| {
-                    self.waits(**f)
-                        || (planted!(UnstartWhenDependencyAils) && self.step(**f).is_in_progress())
+                let waits = |follower: &&AppIx| {
+                    planted!(UnstartWhenDependencyAils => return !self.step(**follower).is_over());
+                    self.waits(**follower)
                 };
                 let waiting = self.followers(*app).iter().filter(waits);
                 let on = WaitingOn::Unhealthy(*app);
@@ -174,16 +175,13 @@ impl Machine {
 
     pub(super) fn skip_followers(&self, app: AppIx, because: Because) -> Vec<Event> {
         let skipped = |follower: &&AppIx| {
+            planted!(SkipWhatHasStarted => return !self.step(**follower).is_over());
             self.waits(**follower)
-                || (planted!(SkipWhatHasStarted) && !self.step(**follower).is_over())
         };
         let followers = self.followers_inside(app);
         let followers = followers.iter().filter(skipped);
-        let mut events: Vec<Event> =
-            followers.map(|app| Event::Skipped { app: *app, because }).collect();
-        if planted!(FollowersInHashOrder) {
-            hash_order(&mut events);
-        }
+        let events = followers.map(|app| Event::Skipped { app: *app, because }).collect();
+        planted!(FollowersInHashOrder => let events = crate::planted::hash_order(events));
         events
     }
 

@@ -18,8 +18,9 @@ impl Machine {
         if self.run.unfinished > 0 || self.run.errands > 0 {
             return None;
         }
-        let failed = (self.run.lost > 0 && !planted!(SucceedDespiteFailures))
-            || (self.run.ailing > 0 && !planted!(SucceedDespiteUnhealthyApps));
+        let failed = self.run.lost > 0 || self.run.ailing > 0;
+        planted!(SucceedDespiteFailures => let failed = self.run.ailing > 0);
+        planted!(SucceedDespiteUnhealthyApps => let failed = self.run.lost > 0);
         let verdict = if failed { Verdict::Failed } else { Verdict::Succeeded };
         Some(Event::Finished { verdict })
     }

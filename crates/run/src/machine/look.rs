@@ -114,9 +114,9 @@ impl Machine {
         let due = refresh.last_asked.is_none_or(|last| now.since(last) >= REFRESH_INTERVAL);
         let unanswered = refresh.in_flight.is_some_and(|asked| now.since(asked.at) >= PATIENCE);
         let wanted = refresh.wanted && refresh.in_flight.is_none();
-        let ask = (wanted && (due || planted!(RefreshTooSoon)))
-            || (unanswered && !planted!(NeverAskAgain));
-        ask.then_some(Event::RefreshAsked { app })
+        planted!(RefreshTooSoon => let due = true);
+        planted!(NeverAskAgain => let unanswered = false);
+        ((wanted && due) || unanswered).then_some(Event::RefreshAsked { app })
     }
 
     fn look_at_syncing(
@@ -152,7 +152,7 @@ impl Machine {
             | OperationProgress::Unseen
             | OperationProgress::Replaced { .. } => {}
         }
-        if now.since(syncing.since) >= self.sync_timeout(app) && !planted!(NoSyncTimeout) {
+        if now.since(syncing.since) >= self.sync_timeout(app) {
             let (state, cause) = match &syncing.unanswered {
                 Some(unanswered) => {
                     (FailState::Errored, Cause::Unreachable { message: unanswered.message.clone() })
@@ -167,9 +167,8 @@ impl Machine {
                     seen.last.as_ref().map_or("somebody else".into(), |l| l.operation.by.clone());
                 self.attempt_failed(now, app, syncing.attempt, Cause::Stolen { by }, seen)
             }
-            Some(unanswered) if unanswered.resend_at <= now => {
-                let absent = unanswered.looked || planted!(ResendWithoutLooking);
-                absent.then_some(Event::Resent { app }).into_iter().collect()
+            Some(unanswered) if unanswered.resend_due().is_some_and(|due| due <= now) => {
+                vec![Event::Resent { app }]
             }
             _ => Vec::new(),
         }
@@ -212,7 +211,7 @@ impl Machine {
             Applied::NotYet(missing) => (missing, None),
             Applied::Suspect(suspicion, missing) => (missing, Some(suspicion)),
         };
-        if now.since(converging.since) >= self.health_timeout(app) && !planted!(NoHealthTimeout) {
+        if now.since(converging.since) >= self.health_timeout(app) {
             let cause = Cause::HealthTimeout { missing: Some(missing) };
             return vec![failed(app, FailState::TimedOut, cause, Some(seen))];
         }
@@ -272,20 +271,14 @@ impl Machine {
     ) -> Vec<Event> {
         let health = seen.map_or(Health::Missing, Observation::health_in_full);
         match (health, ailing_since) {
-            (Health::Healthy, Some(_)) if planted!(DoneTwice) => {
-                vec![Event::Done { app, how: How::Applied }]
+            (Health::Healthy, Some(_)) => {
+                planted!(DoneTwice => return vec![Event::Done { app, how: How::Applied }]);
+                vec![Event::Recovered { app }]
             }
-            (Health::Healthy, Some(_)) => vec![Event::Recovered { app }],
             (Health::Healthy, None) => self.errand_again(now, app, Event::HandOffAsked { app }),
-            (_, None) if planted!(RetryWhatTurnedUnhealthy) => {
-                let cause = Cause::Degraded { message: None };
-                vec![Event::Retrying { app, cause, until: now }]
-            }
             (_, None) => vec![Event::Ailing { app, health: Some(health) }],
             (_, Some(since)) if now.since(since) >= self.health_timeout(app) => {
-                if planted!(WaitForUnhealthyForEver) {
-                    return Vec::new();
-                }
+                planted!(WaitForUnhealthyForEver => return Vec::new());
                 self.skip_followers(app, crate::event::Because::Unhealthy(app))
             }
             (_, Some(_)) => self.errand_again(now, app, Event::HandOffAsked { app }),

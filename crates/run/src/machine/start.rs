@@ -10,7 +10,6 @@ use crate::cause::Cause;
 use crate::event::{Attempt, Event, FailState, HeldUp, How};
 use crate::gate::{self, Start};
 use crate::observation::Observation;
-use crate::planted::planted;
 use crate::time::Time;
 
 impl Machine {
@@ -41,15 +40,6 @@ impl Machine {
             }]
         };
         match gate::start(seen, self.tag, &planned.name, &planned.tolerate_drift) {
-            Start::AlreadyCurrent if planted!(AlwaysSync) => sync(seen.revisions.clone()),
-            Start::AlreadyCurrent
-                if planted!(OnlyThisRunCounts)
-                    && seen.last.as_ref().is_some_and(|last| {
-                        last.operation.id.as_ref().is_some_and(|id| id.epoch != self.epoch)
-                    }) =>
-            {
-                sync(seen.revisions.clone())
-            }
             Start::AlreadyCurrent => vec![Event::Done { app, how: How::AlreadyCurrent }],
             Start::Sync { revisions } => sync(revisions),
             Start::Adopt { operation, revisions, ended } => {

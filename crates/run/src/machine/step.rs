@@ -8,6 +8,7 @@ use crate::effect::RequestNumber;
 use crate::event::{Because, FailState, HeldUp, How};
 use crate::gate::Suspicion;
 use crate::observation::{LastOperation, Revisions};
+use crate::planted::planted;
 use crate::time::Time;
 
 /// What a run knows of one of its apps.
@@ -85,6 +86,14 @@ pub(super) struct Unanswered {
     pub(super) look: RequestNumber,
     /// It has come back, and did not show the operation.
     pub(super) looked: bool,
+}
+
+impl Unanswered {
+    /// When the request is to be sent again; not before a look has shown that it was lost.
+    pub(super) fn resend_due(&self) -> Option<Time> {
+        planted!(ResendWithoutLooking => return Some(self.resend_at));
+        self.looked.then_some(self.resend_at)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,6 +178,7 @@ impl Step {
     /// Whether it takes room: it has started and is not over.
     #[must_use]
     pub fn is_in_progress(&self) -> bool {
+        planted!(PausesTakeNoRoom => if let Phase::Retrying { .. } = self.phase { return false });
         match self.phase {
             Phase::Syncing(_)
             | Phase::Converging(_)
@@ -186,6 +196,10 @@ impl Step {
     /// scope was found so before anything started; if it lies between two apps of the scope, the
     /// second waits through it for the first.
     pub(super) fn is_satisfied(&self, role: Role) -> bool {
+        planted!(FailedCountsAsDone => if let Phase::Failed(_) = self.phase { return true });
+        planted!(AilingCountsAsDone => if self.ailing_since().is_some() { return true });
+        planted!(SyncedCountsAsDone => if let Phase::Converging(_) = self.phase { return true });
+        planted!(GoingCountsAsGone => if let Phase::Removing { .. } = self.phase { return true });
         let over = matches!(
             self.phase,
             Phase::Done { ailing_since: None, .. } | Phase::Removed { ailing_since: None }

@@ -2,10 +2,9 @@
 
 use tiphys_model::AppIx;
 
-use super::step::{Phase, Trouble};
+use super::step::{Phase, Trouble, Unanswered};
 use super::{Machine, PATIENCE, REFRESH_INTERVAL, TROUBLE};
 use crate::gate::Suspicion;
-use crate::planted::planted;
 use crate::time::Time;
 
 impl Machine {
@@ -53,17 +52,12 @@ impl Machine {
             }
             Phase::Syncing(syncing) => {
                 let timeout = syncing.since + self.sync_timeout(app);
-                let resend = syncing
-                    .unanswered
-                    .as_ref()
-                    .filter(|unanswered| unanswered.looked || planted!(ResendWithoutLooking));
-                let resend = resend.map(|unanswered| unanswered.resend_at);
-                earliest([Some(timeout).filter(|_| !planted!(NoSyncTimeout)), resend, Some(look)])
+                let resend = syncing.unanswered.as_ref().and_then(Unanswered::resend_due);
+                earliest([Some(timeout), resend, Some(look)])
             }
             Phase::Converging(converging) => {
                 let timeout = converging.since + self.health_timeout(app);
-                let timeout = Some(timeout).filter(|_| !planted!(NoHealthTimeout));
-                earliest([timeout, refresh, trouble, Some(look)])
+                earliest([Some(timeout), refresh, trouble, Some(look)])
             }
             Phase::Retrying { .. } if self.run.interrupted.is_some() => None,
             Phase::Retrying { until, .. } => Some(*until),
