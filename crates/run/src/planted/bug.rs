@@ -1,5 +1,7 @@
 //! The list of mistakes, and the switch for one of them.
 
+#![expect(clippy::disallowed_types, reason = "hash order is one of the mistakes")]
+
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU32, Ordering};
