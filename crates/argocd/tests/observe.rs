@@ -61,7 +61,7 @@ fn an_application_is_seen_as_it_is() {
     assert_eq!((seen.sync, seen.health), (SyncStatus::Synced, Health::Healthy));
     assert_eq!(seen.reconciled_at, Some(Stamp(1_794_736_802)));
     assert_eq!(seen.revisions.to_string(), "abc");
-    assert!(seen.compared_to_spec && !seen.refresh_pending && seen.operation.is_none());
+    assert!(seen.compared_to_spec && seen.operation.is_none());
     let last = seen.last.unwrap();
     assert_eq!(
         (last.phase, last.finished_at),
@@ -160,7 +160,6 @@ fn conditions_drift_deletion_and_refreshes_are_seen() {
         { "kind": "Deployment", "name": "vault", "status": "OutOfSync" },
         { "kind": "Service", "name": "vault", "status": "Synced" },
     ]);
-    value["metadata"]["annotations"] = json!({ "argocd.argoproj.io/refresh": "normal" });
     value["metadata"]["deletionTimestamp"] = json!("2026-11-15T10:00:05Z");
     value["metadata"]["finalizers"] = json!(["resources-finalizer.argocd.argoproj.io"]);
     let seen = observe(value);
@@ -168,7 +167,6 @@ fn conditions_drift_deletion_and_refreshes_are_seen() {
     assert_eq!(kinds, [ConditionKind::Comparison]);
     let drifted: Vec<_> = seen.drifted.iter().map(|drifted| &*drifted.resource).collect();
     assert_eq!(drifted, ["Deployment/vault"]);
-    assert!(seen.refresh_pending);
     assert_eq!(seen.deleting.unwrap().finalizers.len(), 1);
 }
 

@@ -112,11 +112,6 @@ impl Digest {
 }
 
 impl Plan {
-    /// Reverse dependency order: every app before all that it depends on.
-    pub fn teardown_order(&self) -> impl Iterator<Item = AppIx> + use<> {
-        self.graph.apps().rev()
-    }
-
     #[must_use]
     pub fn app(&self, app: AppIx) -> &PlannedApp {
         &self.apps[app.position()]

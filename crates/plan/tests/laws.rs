@@ -281,20 +281,6 @@ proptest! {
     }
 
     #[test]
-    fn teardown_order_is_reverse_topological((platform, scope) in scoped_platforms()) {
-        let plan = plan(&platform, &scope);
-        let order: Vec<AppIx> = plan.teardown_order().collect();
-        let place: BTreeMap<AppIx, usize> = order.iter().copied().zip(0..).collect();
-        prop_assert_eq!(order.len(), plan.apps.len());
-        prop_assert_eq!(place.len(), plan.apps.len());
-        for app in plan.graph.apps() {
-            for dependency in plan.graph.dependencies(app) {
-                prop_assert!(place[&app] < place[dependency]);
-            }
-        }
-    }
-
-    #[test]
     fn layer_is_the_longest_depth((platform, scope) in scoped_platforms()) {
         let layers =
             by_original(&platform, &plan(&platform, &scope), |planned| f64::from(planned.layer));

@@ -18,8 +18,6 @@ pub struct Observation {
     pub operation: Option<Operation>,
     /// `.status.operationState`: the last operation, which may still be running.
     pub last: Option<LastOperation>,
-    /// Somebody's refresh annotation has not been removed yet.
-    pub refresh_pending: bool,
     pub reconciled_at: Option<Stamp>,
     /// `.status.sync.comparedTo` is what `.spec` says now.
     pub compared_to_spec: bool,

@@ -93,7 +93,6 @@ impl SimApp {
                 deleting: None,
                 operation: None,
                 last: None,
-                refresh_pending: false,
                 reconciled_at: Some(now),
                 compared_to_spec: true,
                 revisions: source.clone(),

@@ -44,8 +44,6 @@ pub enum Fact {
     Repeated { app: AppIx },
     /// Deletion was asked for while these dependants still existed.
     Deleted { app: AppIx, dependants: Vec<AppIx> },
-    /// The app is gone.
-    Gone { app: AppIx },
 }
 
 /// A write that watchers will be told of.
@@ -153,7 +151,8 @@ impl Controller {
             return;
         }
         self.app_mut(app).refresh_waiters.push(waiter);
-        self.write(app, |sim| sim.object.refresh_pending = true);
+        // The annotation: a new version in which nothing else has changed.
+        self.write(app, |_| {});
         let delay = self.soon();
         self.schedule(now, delay, app, Job::Reconcile);
     }
@@ -247,7 +246,6 @@ impl Controller {
             Job::OperationStart { .. } | Job::OperationEnd { .. } | Job::HealthTurns { .. } => {}
             Job::Gone => {
                 self.write(app, |sim| sim.exists = false);
-                self.facts.push((now, Fact::Gone { app }));
             }
         }
     }
@@ -386,7 +384,6 @@ impl Controller {
             sim.object.compared_to_spec = true;
             sim.object.health = sim.health;
             sim.object.reconciled_at = Some(stamp(now));
-            sim.object.refresh_pending = false;
             sim.stale = false;
         });
         if !waiters.is_empty() {

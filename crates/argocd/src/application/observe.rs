@@ -10,7 +10,7 @@ use tiphys_run::{
     Operation as SeenOperation, OperationPhase, Revisions, Stamp,
 };
 
-use super::{Application, OPERATION_INFO, Operation, OperationState, REFRESH, Spec};
+use super::{Application, OPERATION_INFO, Operation, OperationState, Spec};
 
 /// Who starts an operation that nobody asked for.
 pub const AUTOMATED: &str = "Argo CD's automated sync";
@@ -34,7 +34,6 @@ impl Application {
             deleting: self.deleting(),
             operation: self.operation.as_ref().map(seen_operation),
             last: status.operation_state.as_ref().map(|last| self.last(last)).transpose()?,
-            refresh_pending: self.annotation(REFRESH).is_some(),
             reconciled_at: self.stamp("status.reconciledAt", status.reconciled_at.as_deref())?,
             compared_to_spec: self.is_compared_to_spec(),
             revisions: revisions(&status.sync.revision, status.sync.revisions.as_deref()),

@@ -94,7 +94,6 @@ fn well() -> Observation {
             revisions: revisions("r1"),
             message: "successfully synced".into(),
         }),
-        refresh_pending: false,
         reconciled_at: Some(Stamp(101)),
         compared_to_spec: true,
         revisions: revisions("r1"),

@@ -40,7 +40,6 @@ impl Look {
                 revisions: revisions("r1"),
                 message: "successfully synced".into(),
             }),
-            refresh_pending: false,
             reconciled_at: Some(Stamp(FINISHED + 1)),
             compared_to_spec: true,
             revisions: revisions("r1"),

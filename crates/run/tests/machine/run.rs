@@ -42,7 +42,6 @@ pub(crate) fn fresh() -> Observation {
         deleting: None,
         operation: None,
         last: None,
-        refresh_pending: false,
         reconciled_at: Some(Stamp(0)),
         compared_to_spec: true,
         revisions: revisions("r1"),

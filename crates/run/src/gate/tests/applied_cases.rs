@@ -42,16 +42,6 @@ fn health_counts_only_if_it_was_assessed_after_the_operation() {
             unassessed(),
         ),
         (
-            "same second, and somebody's refresh is pending",
-            well().reconciled(FINISHED).with(|seen| seen.refresh_pending = true),
-            unassessed(),
-        ),
-        (
-            "a later second, and somebody's refresh is pending",
-            well().with(|seen| seen.refresh_pending = true),
-            Applied::Done,
-        ),
-        (
             "Degraded, but perhaps only before the sync",
             well().reconciled(FINISHED).health(Health::Degraded),
             unassessed(),
