@@ -12,9 +12,9 @@ mod line;
 mod machine;
 mod observation;
 pub mod planted;
-
 mod recorder;
-
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;
 mod time;
 mod view;
 

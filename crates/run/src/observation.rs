@@ -116,6 +116,27 @@ pub enum ConditionKind {
 }
 
 impl Observation {
+    /// An Application that Argo CD has compared once and nobody has synced.
+    #[must_use]
+    pub fn unsynced(version: u64, revisions: Revisions, reconciled_at: Stamp) -> Self {
+        Observation {
+            version,
+            deleting: None,
+            operation: None,
+            last: None,
+            reconciled_at: Some(reconciled_at),
+            compared_to_spec: true,
+            revisions,
+            sync: SyncStatus::OutOfSync,
+            drifted: Vec::new(),
+            health: Health::Missing,
+            health_message: None,
+            conditions: Vec::new(),
+            lagging: Vec::new(),
+            unmet: Vec::new(),
+        }
+    }
+
     /// Argo CD's verdict and the extra criteria in one word. What does not hold of them may be on
     /// its way.
     #[must_use]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tiphys_model::{Health, OperationId, SyncStatus};
+use tiphys_model::{Health, OperationId};
 use tiphys_run::{Observation, OperationPhase, RequestNumber, Revisions, Stamp};
 
 use crate::chance::Chance;
@@ -88,22 +88,7 @@ impl SimApp {
         let source = revision(1);
         SimApp {
             exists: true,
-            object: Observation {
-                version,
-                deleting: None,
-                operation: None,
-                last: None,
-                reconciled_at: Some(now),
-                compared_to_spec: true,
-                revisions: source.clone(),
-                sync: SyncStatus::OutOfSync,
-                drifted: Vec::new(),
-                health: Health::Missing,
-                health_message: None,
-                conditions: Vec::new(),
-                lagging: Vec::new(),
-                unmet: Vec::new(),
-            },
+            object: Observation::unsynced(version, source.clone(), now),
             shown: None,
             source,
             live: None,

@@ -11,12 +11,10 @@ use tiphys_model::{AppName, Health, OperationId, SyncStatus};
 use super::{Applied, Expectation, OperationProgress, Start, applied, operation, start};
 use crate::observation::{
     Condition, ConditionKind, Deleting, Drifted, LastOperation, Observation, Operation,
-    OperationPhase, Revisions,
+    OperationPhase,
 };
+use crate::testkit::{FINISHED, revisions, synced};
 use crate::time::Stamp;
-
-/// When our operation ended, on Argo CD's clock.
-const FINISHED: i64 = 100;
 
 /// An Application, and what the step that looks at it knows besides.
 #[derive(Debug, Clone)]
@@ -29,29 +27,7 @@ struct Look {
 impl Look {
     /// Our operation has succeeded, health was assessed after it, and all is well.
     fn well() -> Self {
-        let seen = Observation {
-            version: 7,
-            deleting: None,
-            operation: None,
-            last: Some(LastOperation {
-                operation: ours(),
-                phase: OperationPhase::Succeeded,
-                finished_at: Some(Stamp(FINISHED)),
-                revisions: revisions("r1"),
-                message: "successfully synced".into(),
-            }),
-            reconciled_at: Some(Stamp(FINISHED + 1)),
-            compared_to_spec: true,
-            revisions: revisions("r1"),
-            sync: SyncStatus::Synced,
-            drifted: Vec::new(),
-            health: Health::Healthy,
-            health_message: None,
-            conditions: Vec::new(),
-            lagging: Vec::new(),
-            unmet: Vec::new(),
-        };
-        Look { seen, refreshed: false, tolerated: Vec::new() }
+        Look { seen: synced(ours()), refreshed: false, tolerated: Vec::new() }
     }
 
     fn with(mut self, change: impl FnOnce(&mut Observation)) -> Self {
@@ -148,10 +124,6 @@ fn of_another_app() -> Operation {
 
 fn by_alice() -> Operation {
     Operation { id: None, by: "alice".into() }
-}
-
-fn revisions(revision: &str) -> Revisions {
-    Revisions([revision.into()].into())
 }
 
 fn drifted(resource: &str) -> Drifted {

@@ -12,6 +12,8 @@ use tiphys_run::{
 
 use crate::messages::words;
 
+pub(crate) use tiphys_run::testkit::{current, fresh, revisions};
+
 /// The run under test: an engine in which a test plays the cluster.
 pub(crate) struct Run {
     driver: Driver,
@@ -33,35 +35,6 @@ pub(crate) enum Kind {
     Sync,
     Refresh,
     Read,
-}
-
-/// An Application that nobody has synced yet.
-pub(crate) fn fresh() -> Observation {
-    Observation {
-        version: 1,
-        deleting: None,
-        operation: None,
-        last: None,
-        reconciled_at: Some(Stamp(0)),
-        compared_to_spec: true,
-        revisions: revisions("r1"),
-        sync: SyncStatus::OutOfSync,
-        drifted: Vec::new(),
-        health: Health::Missing,
-        health_message: None,
-        conditions: Vec::new(),
-        lagging: Vec::new(),
-        unmet: Vec::new(),
-    }
-}
-
-/// An Application that is as its source says, and well.
-pub(crate) fn current() -> Observation {
-    Observation { sync: SyncStatus::Synced, health: Health::Healthy, ..fresh() }
-}
-
-pub(crate) fn revisions(revision: &str) -> Revisions {
-    Revisions([revision.into()].into())
 }
 
 impl Run {
