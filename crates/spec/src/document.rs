@@ -2,12 +2,13 @@
 //!
 //! These types are the file format. The JSON Schema is generated from them, their doc comments
 //! are its descriptions, and [`decode`](crate::decode) fills them. Optional fields are not
-//! nullable, which the derive cannot know: `required` says which are not optional. What they refer to (names,
-//! edges, groups) is checked later, in [`resolve`](crate::resolve).
+//! nullable, which the derive cannot know: it is told which fields are required. What they refer
+//! to (names, edges, groups) is checked later, in [`resolve`](crate::resolve).
 
 pub(crate) mod bootstrap;
 pub(crate) mod criteria;
 mod decode;
+mod object;
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -23,6 +24,7 @@ use crate::source::{SourceIx, Sources, Span, Spanned};
 use crate::yaml::{self, Content, Meaning, Node, Scalar};
 use bootstrap::BootstrapDocument;
 use criteria::CriterionDocument;
+use object::document;
 
 pub(crate) const API_VERSION: &str = "tiphys.dev/v1alpha1";
 pub(crate) const KIND: &str = "Platform";
@@ -49,12 +51,12 @@ pub(crate) struct PlatformDocument {
     pub(crate) spec: SpecDocument,
 }
 
-#[derive(Debug, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Metadata {
-    /// The platform's name. Its Lease and ConfigMap in the cluster are called `tiphys-NAME`.
-    #[schemars(schema_with = "schema::platform_name")]
-    pub(crate) name: Spanned<PlatformName>,
+document! {
+    Metadata, "metadata" {
+        /// The platform's name. Its Lease and ConfigMap in the cluster are called `tiphys-NAME`.
+        #[schemars(schema_with = "schema::platform_name")]
+        name: Spanned<PlatformName> = required("name"),
+    }
 }
 
 #[derive(Debug, Default, JsonSchema)]
@@ -92,95 +94,98 @@ pub(crate) struct SpecDocument {
     pub(crate) head: Option<Span>,
 }
 
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "Environment", deny_unknown_fields)]
-#[schemars(extend("required" = ["name"]))]
-pub(crate) struct EnvironmentDocument {
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) name: String,
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) domain: Option<String>,
+document! {
+    #[schemars(rename = "Environment")]
+    EnvironmentDocument, "an environment" {
+        #[schemars(schema_with = "schema::text")]
+        name: String = required("name"),
+        #[schemars(schema_with = "schema::text")]
+        domain: Option<String> = optional("domain"),
+    }
 }
 
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "Source", deny_unknown_fields)]
-#[schemars(extend("required" = ["repoURL", "path"]))]
-pub(crate) struct SourceDocument {
-    #[schemars(rename = "repoURL", schema_with = "schema::text")]
-    pub(crate) repo_url: String,
-    /// `HEAD` unless given.
-    #[schemars(rename = "targetRevision", schema_with = "schema::text")]
-    pub(crate) target_revision: Option<String>,
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) path: String,
+document! {
+    #[schemars(rename = "Source")]
+    SourceDocument, "a source" {
+        #[schemars(schema_with = "schema::text")]
+        repo_url: String = required("repoURL"),
+        /// `HEAD` unless given.
+        #[schemars(schema_with = "schema::text")]
+        target_revision: Option<String> = optional("targetRevision"),
+        #[schemars(schema_with = "schema::text")]
+        path: String = required("path"),
+    }
 }
 
-#[derive(Debug, Default, JsonSchema)]
-#[schemars(rename = "ArgoCD", rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(extend("required" = []))]
-pub(crate) struct ArgoCdDocument {
-    /// `argocd` unless given.
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) namespace: Option<String>,
-    /// The AppProject of the apps; `platform` unless given.
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) project: Option<String>,
-    /// The AppProject of the root app and other generators; `platform-root` unless given.
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) root_project: Option<String>,
-    /// How a run acts on Argo CD: through its API, or, where it has none, through the fields of
-    /// Applications.
-    #[schemars(schema_with = "schema::access")]
-    pub(crate) access: Option<ArgoCdAccess>,
+document! {
+    #[derive(Default)]
+    #[schemars(rename = "ArgoCD")]
+    ArgoCdDocument, "the Argo CD settings" {
+        /// `argocd` unless given.
+        #[schemars(schema_with = "schema::text")]
+        namespace: Option<String> = optional("namespace"),
+        /// The AppProject of the apps; `platform` unless given.
+        #[schemars(schema_with = "schema::text")]
+        project: Option<String> = optional("project"),
+        /// The AppProject of the root app and other generators; `platform-root` unless given.
+        #[schemars(schema_with = "schema::text")]
+        root_project: Option<String> = optional("rootProject"),
+        /// How a run acts on Argo CD: through its API, or, where it has none, through the fields of
+        /// Applications.
+        #[schemars(schema_with = "schema::access")]
+        access: Option<ArgoCdAccess> = optional("access"),
+    }
 }
 
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "Group", deny_unknown_fields)]
-pub(crate) struct GroupDocument {
-    #[schemars(schema_with = "schema::label")]
-    pub(crate) name: Spanned<GroupName>,
-    #[schemars(schema_with = "schema::concurrency")]
-    pub(crate) concurrency: NonZeroU32,
+document! {
+    #[schemars(rename = "Group")]
+    GroupDocument, "a group" {
+        #[schemars(schema_with = "schema::label")]
+        name: Spanned<GroupName> = required("name"),
+        #[schemars(schema_with = "schema::concurrency")]
+        concurrency: NonZeroU32 = required("concurrency"),
+    }
 }
 
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "Stack", deny_unknown_fields)]
-pub(crate) struct StackDocument {
-    #[schemars(schema_with = "schema::label")]
-    pub(crate) name: Spanned<StackName>,
-    #[schemars(with = "Vec<AppDocument>")]
-    pub(crate) apps: List<AppDocument>,
+document! {
+    #[schemars(rename = "Stack")]
+    StackDocument, "a stack" {
+        #[schemars(schema_with = "schema::label")]
+        name: Spanned<StackName> = required("name"),
+        #[schemars(with = "Vec<AppDocument>")]
+        apps: List<AppDocument> = required("apps"),
+    }
 }
 
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "App", rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(extend("required" = ["name"]))]
-pub(crate) struct AppDocument {
-    /// The name of the Argo CD Application.
-    #[schemars(schema_with = "schema::app_name")]
-    pub(crate) name: Spanned<AppName>,
-    /// What the app is made of; decides default timeouts and estimates.
-    #[schemars(rename = "type", schema_with = "schema::app_type")]
-    pub(crate) app_type: Option<AppType>,
-    /// One of `spec.groups`.
-    #[schemars(schema_with = "schema::label")]
-    pub(crate) group: Option<Spanned<GroupName>>,
-    /// How long it typically takes from sync to Healthy.
-    #[schemars(schema_with = "schema::duration")]
-    pub(crate) typical: Option<Duration>,
-    /// The apps that must be Healthy before this one starts.
-    #[schemars(with = "Vec<DependencyDocument>")]
-    pub(crate) depends_on: List<DependencyDocument>,
-    #[schemars(with = "TimeoutsDocument")]
-    pub(crate) timeouts: Option<TimeoutsDocument>,
-    #[schemars(with = "RetryDocument")]
-    pub(crate) retry: Option<RetryDocument>,
-    /// `Kind/name` of resources that may stay OutOfSync.
-    #[schemars(schema_with = "schema::drift")]
-    pub(crate) tolerate_drift: List<Drift>,
-    /// Health criteria beyond Argo CD's verdict.
-    #[schemars(with = "Vec<CriterionDocument>")]
-    pub(crate) health: List<CriterionDocument>,
+document! {
+    #[schemars(rename = "App")]
+    AppDocument, "an app" {
+        /// The name of the Argo CD Application.
+        #[schemars(schema_with = "schema::app_name")]
+        name: Spanned<AppName> = required("name"),
+        /// What the app is made of; decides default timeouts and estimates.
+        #[schemars(schema_with = "schema::app_type")]
+        app_type: Option<AppType> = optional("type"),
+        /// One of `spec.groups`.
+        #[schemars(schema_with = "schema::label")]
+        group: Option<Spanned<GroupName>> = optional("group"),
+        /// How long it typically takes from sync to Healthy.
+        #[schemars(schema_with = "schema::duration")]
+        typical: Option<Duration> = optional("typical"),
+        /// The apps that must be Healthy before this one starts.
+        #[schemars(with = "Vec<DependencyDocument>")]
+        depends_on: List<DependencyDocument> = defaulted("dependsOn"),
+        #[schemars(with = "TimeoutsDocument")]
+        timeouts: Option<TimeoutsDocument> = optional("timeouts"),
+        #[schemars(with = "RetryDocument")]
+        retry: Option<RetryDocument> = optional("retry"),
+        /// `Kind/name` of resources that may stay OutOfSync.
+        #[schemars(schema_with = "schema::drift")]
+        tolerate_drift: List<Drift> = defaulted("tolerateDrift"),
+        /// Health criteria beyond Argo CD's verdict.
+        #[schemars(with = "Vec<CriterionDocument>")]
+        health: List<CriterionDocument> = defaulted("health"),
+    }
 }
 
 /// An edge: the name of an app, or an object with options.
@@ -190,39 +195,39 @@ pub(crate) struct DependencyDocument {
     pub(crate) optional: bool,
 }
 
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "Timeouts", deny_unknown_fields)]
-#[schemars(extend("required" = []))]
-pub(crate) struct TimeoutsDocument {
-    /// From the sync request to the end of the operation.
-    #[schemars(schema_with = "schema::duration")]
-    pub(crate) sync: Option<Spanned<Duration>>,
-    /// From the end of the operation to Healthy.
-    #[schemars(schema_with = "schema::duration")]
-    pub(crate) health: Option<Spanned<Duration>>,
+document! {
+    #[schemars(rename = "Timeouts")]
+    TimeoutsDocument, "timeouts" {
+        /// From the sync request to the end of the operation.
+        #[schemars(schema_with = "schema::duration")]
+        sync: Option<Spanned<Duration>> = optional("sync"),
+        /// From the end of the operation to Healthy.
+        #[schemars(schema_with = "schema::duration")]
+        health: Option<Spanned<Duration>> = optional("health"),
+    }
 }
 
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "Retry", deny_unknown_fields)]
-#[schemars(extend("required" = []))]
-pub(crate) struct RetryDocument {
-    /// How often a failed attempt is repeated: 2 means three attempts.
-    #[schemars(schema_with = "schema::count")]
-    pub(crate) limit: Option<u32>,
-    #[schemars(with = "BackoffDocument")]
-    pub(crate) backoff: Option<BackoffDocument>,
+document! {
+    #[schemars(rename = "Retry")]
+    RetryDocument, "a retry policy" {
+        /// How often a failed attempt is repeated: 2 means three attempts.
+        #[schemars(schema_with = "schema::count")]
+        limit: Option<u32> = optional("limit"),
+        #[schemars(with = "BackoffDocument")]
+        backoff: Option<BackoffDocument> = optional("backoff"),
+    }
 }
 
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "Backoff", deny_unknown_fields)]
-#[schemars(extend("required" = []))]
-pub(crate) struct BackoffDocument {
-    #[schemars(schema_with = "schema::duration")]
-    pub(crate) duration: Option<Spanned<Duration>>,
-    #[schemars(schema_with = "schema::factor")]
-    pub(crate) factor: Option<Factor>,
-    #[schemars(schema_with = "schema::duration")]
-    pub(crate) max: Option<Spanned<Duration>>,
+document! {
+    #[schemars(rename = "Backoff")]
+    BackoffDocument, "a back-off" {
+        #[schemars(schema_with = "schema::duration")]
+        duration: Option<Spanned<Duration>> = optional("duration"),
+        #[schemars(schema_with = "schema::factor")]
+        factor: Option<Factor> = optional("factor"),
+        #[schemars(schema_with = "schema::duration")]
+        max: Option<Spanned<Duration>> = optional("max"),
+    }
 }
 
 /// By what a wait grows: never less than 1, as it would shrink to nothing.

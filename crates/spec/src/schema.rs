@@ -37,6 +37,11 @@ pub fn platform_schema() -> String {
     text
 }
 
+/// Of the fields of an object, each with how it is read, those that must be there.
+pub(crate) fn required(fields: &[(&str, &'static str)]) -> Vec<&'static str> {
+    fields.iter().filter(|(how, _)| *how == "required").map(|(_, name)| *name).collect()
+}
+
 pub(crate) fn api_version(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "const": API_VERSION })
 }

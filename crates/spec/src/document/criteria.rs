@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use tiphys_model::Expression;
 
+use super::object::document;
 use crate::decode::{Decode, Fields};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::schema;
@@ -24,79 +25,79 @@ pub(crate) enum CriterionDocument {
     Redis(RedisDocument),
 }
 
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "ResourceCriterion", rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(extend("required" = ["apiVersion", "kind", "name", "expression"]))]
-pub(crate) struct ResourceDocument {
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) api_version: String,
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) kind: String,
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) name: String,
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) namespace: Option<String>,
-    /// CEL over `obj`; a missing field means: not yet.
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) expression: Expression,
+document! {
+    #[schemars(rename = "ResourceCriterion")]
+    ResourceDocument, "a resource criterion" {
+        #[schemars(schema_with = "schema::text")]
+        api_version: String = required("apiVersion"),
+        #[schemars(schema_with = "schema::text")]
+        kind: String = required("kind"),
+        #[schemars(schema_with = "schema::text")]
+        name: String = required("name"),
+        #[schemars(schema_with = "schema::text")]
+        namespace: Option<String> = optional("namespace"),
+        /// CEL over `obj`; a missing field means: not yet.
+        #[schemars(schema_with = "schema::text")]
+        expression: Expression = required("expression"),
+    }
 }
 
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "TcpCriterion", deny_unknown_fields)]
-#[schemars(extend("required" = ["service", "port"]))]
-pub(crate) struct TcpDocument {
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) service: String,
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) namespace: Option<String>,
-    #[schemars(schema_with = "schema::port")]
-    pub(crate) port: u16,
+document! {
+    #[schemars(rename = "TcpCriterion")]
+    TcpDocument, "a tcp criterion" {
+        #[schemars(schema_with = "schema::text")]
+        service: String = required("service"),
+        #[schemars(schema_with = "schema::text")]
+        namespace: Option<String> = optional("namespace"),
+        #[schemars(schema_with = "schema::port")]
+        port: u16 = required("port"),
+    }
 }
 
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "HttpCriterion", deny_unknown_fields)]
-#[schemars(extend("required" = ["service", "port", "path"]))]
-pub(crate) struct HttpDocument {
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) service: String,
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) namespace: Option<String>,
-    #[schemars(schema_with = "schema::port")]
-    pub(crate) port: u16,
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) path: String,
-    /// The status code that counts as healthy; 200 unless given.
-    #[schemars(schema_with = "schema::status_code")]
-    pub(crate) expect: Option<StatusCode>,
-    /// The service speaks TLS; its certificate is not verified.
-    #[schemars(with = "bool")]
-    pub(crate) tls: Option<bool>,
+document! {
+    #[schemars(rename = "HttpCriterion")]
+    HttpDocument, "an http criterion" {
+        #[schemars(schema_with = "schema::text")]
+        service: String = required("service"),
+        #[schemars(schema_with = "schema::text")]
+        namespace: Option<String> = optional("namespace"),
+        #[schemars(schema_with = "schema::port")]
+        port: u16 = required("port"),
+        #[schemars(schema_with = "schema::text")]
+        path: String = required("path"),
+        /// The status code that counts as healthy; 200 unless given.
+        #[schemars(schema_with = "schema::status_code")]
+        expect: Option<StatusCode> = optional("expect"),
+        /// The service speaks TLS; its certificate is not verified.
+        #[schemars(with = "bool")]
+        tls: Option<bool> = optional("tls"),
+    }
 }
 
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "PostgresCriterion", deny_unknown_fields)]
-#[schemars(extend("required" = ["service"]))]
-pub(crate) struct PostgresDocument {
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) service: String,
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) namespace: Option<String>,
-    /// 5432 unless given.
-    #[schemars(schema_with = "schema::port")]
-    pub(crate) port: Option<u16>,
+document! {
+    #[schemars(rename = "PostgresCriterion")]
+    PostgresDocument, "a postgres criterion" {
+        #[schemars(schema_with = "schema::text")]
+        service: String = required("service"),
+        #[schemars(schema_with = "schema::text")]
+        namespace: Option<String> = optional("namespace"),
+        /// 5432 unless given.
+        #[schemars(schema_with = "schema::port")]
+        port: Option<u16> = optional("port"),
+    }
 }
 
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "RedisCriterion", deny_unknown_fields)]
-#[schemars(extend("required" = ["service"]))]
-pub(crate) struct RedisDocument {
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) service: String,
-    #[schemars(schema_with = "schema::text")]
-    pub(crate) namespace: Option<String>,
-    /// 6379 unless given.
-    #[schemars(schema_with = "schema::port")]
-    pub(crate) port: Option<u16>,
+document! {
+    #[schemars(rename = "RedisCriterion")]
+    RedisDocument, "a redis criterion" {
+        #[schemars(schema_with = "schema::text")]
+        service: String = required("service"),
+        #[schemars(schema_with = "schema::text")]
+        namespace: Option<String> = optional("namespace"),
+        /// 6379 unless given.
+        #[schemars(schema_with = "schema::port")]
+        port: Option<u16> = optional("port"),
+    }
 }
 
 /// A status code of HTTP.
@@ -123,71 +124,5 @@ impl Decode for CriterionDocument {
             fields.finish(problems);
         }
         resource.or(tcp).or(http).or(postgres).or(redis)
-    }
-}
-
-impl Decode for ResourceDocument {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let mut fields = Fields::open(node, "a resource criterion", problems)?;
-        let api_version = fields.required("apiVersion", problems);
-        let kind = fields.required("kind", problems);
-        let name = fields.required("name", problems);
-        let namespace = fields.optional("namespace", problems);
-        let expression = fields.required("expression", problems);
-        fields.finish(problems);
-        Some(ResourceDocument {
-            api_version: api_version?,
-            kind: kind?,
-            name: name?,
-            namespace,
-            expression: expression?,
-        })
-    }
-}
-
-impl Decode for TcpDocument {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let mut fields = Fields::open(node, "a tcp criterion", problems)?;
-        let service = fields.required("service", problems);
-        let namespace = fields.optional("namespace", problems);
-        let port = fields.required("port", problems);
-        fields.finish(problems);
-        Some(TcpDocument { service: service?, namespace, port: port? })
-    }
-}
-
-impl Decode for HttpDocument {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let mut fields = Fields::open(node, "an http criterion", problems)?;
-        let service = fields.required("service", problems);
-        let namespace = fields.optional("namespace", problems);
-        let port = fields.required("port", problems);
-        let path = fields.required("path", problems);
-        let expect = fields.optional("expect", problems);
-        let tls = fields.optional("tls", problems);
-        fields.finish(problems);
-        Some(HttpDocument { service: service?, namespace, port: port?, path: path?, expect, tls })
-    }
-}
-
-impl Decode for PostgresDocument {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let mut fields = Fields::open(node, "a postgres criterion", problems)?;
-        let service = fields.required("service", problems);
-        let namespace = fields.optional("namespace", problems);
-        let port = fields.optional("port", problems);
-        fields.finish(problems);
-        Some(PostgresDocument { service: service?, namespace, port })
-    }
-}
-
-impl Decode for RedisDocument {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let mut fields = Fields::open(node, "a redis criterion", problems)?;
-        let service = fields.required("service", problems);
-        let namespace = fields.optional("namespace", problems);
-        let port = fields.optional("port", problems);
-        fields.finish(problems);
-        Some(RedisDocument { service: service?, namespace, port })
     }
 }

@@ -1,12 +1,8 @@
-//! Filling the document types from YAML.
+//! Reading the document types that are not plain objects.
 
 use tiphys_model::AppName;
 
-use super::{
-    AppDocument, ArgoCdDocument, BackoffDocument, DependencyDocument, Drift, EnvironmentDocument,
-    GroupDocument, Metadata, PlatformDocument, RetryDocument, SourceDocument, SpecDocument,
-    StackDocument, TimeoutsDocument,
-};
+use super::{DependencyDocument, Drift, Metadata, PlatformDocument, SpecDocument};
 use crate::decode::{Decode, Fields, expected};
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::source::Spanned;
@@ -40,15 +36,6 @@ pub(super) fn bare_stacks(root: Node<'_>, problems: &mut Diagnostics) -> Option<
     Some(PlatformDocument { api_version: (), kind: (), metadata, metadata_unread, spec })
 }
 
-impl Decode for Metadata {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let mut fields = Fields::open(node, "metadata", problems)?;
-        let name = fields.required("name", problems);
-        fields.finish(problems);
-        Some(Metadata { name: name? })
-    }
-}
-
 /// Reads a spec. In a directory, the stacks may stand in other files.
 fn spec(node: Node<'_>, in_directory: bool, problems: &mut Diagnostics) -> Option<SpecDocument> {
     let mut fields = Fields::open(node, "a platform's spec", problems)?;
@@ -74,88 +61,6 @@ fn spec(node: Node<'_>, in_directory: bool, problems: &mut Diagnostics) -> Optio
     Some(spec)
 }
 
-impl Decode for EnvironmentDocument {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let mut fields = Fields::open(node, "an environment", problems)?;
-        let name = fields.required("name", problems);
-        let domain = fields.optional("domain", problems);
-        fields.finish(problems);
-        Some(EnvironmentDocument { name: name?, domain })
-    }
-}
-
-impl Decode for SourceDocument {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let mut fields = Fields::open(node, "a source", problems)?;
-        let repo_url = fields.required("repoURL", problems);
-        let target_revision = fields.optional("targetRevision", problems);
-        let path = fields.required("path", problems);
-        fields.finish(problems);
-        Some(SourceDocument { repo_url: repo_url?, target_revision, path: path? })
-    }
-}
-
-impl Decode for ArgoCdDocument {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let mut fields = Fields::open(node, "the Argo CD settings", problems)?;
-        let settings = ArgoCdDocument {
-            namespace: fields.optional("namespace", problems),
-            project: fields.optional("project", problems),
-            root_project: fields.optional("rootProject", problems),
-            access: fields.optional("access", problems),
-        };
-        fields.finish(problems);
-        Some(settings)
-    }
-}
-
-impl Decode for GroupDocument {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let mut fields = Fields::open(node, "a group", problems)?;
-        let name = fields.required("name", problems);
-        let concurrency = fields.required("concurrency", problems);
-        fields.finish(problems);
-        Some(GroupDocument { name: name?, concurrency: concurrency? })
-    }
-}
-
-impl Decode for StackDocument {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let mut fields = Fields::open(node, "a stack", problems)?;
-        let name = fields.required("name", problems);
-        let apps = fields.required("apps", problems);
-        fields.finish(problems);
-        Some(StackDocument { name: name?, apps: apps? })
-    }
-}
-
-impl Decode for AppDocument {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let mut fields = Fields::open(node, "an app", problems)?;
-        let name = fields.required("name", problems);
-        let app_type = fields.optional("type", problems);
-        let group = fields.optional("group", problems);
-        let typical = fields.optional("typical", problems);
-        let depends_on = fields.optional("dependsOn", problems).unwrap_or_default();
-        let timeouts = fields.optional("timeouts", problems);
-        let retry = fields.optional("retry", problems);
-        let tolerate_drift = fields.optional("tolerateDrift", problems).unwrap_or_default();
-        let health = fields.optional("health", problems).unwrap_or_default();
-        fields.finish(problems);
-        Some(AppDocument {
-            name: name?,
-            app_type,
-            group,
-            typical,
-            depends_on,
-            timeouts,
-            retry,
-            tolerate_drift,
-            health,
-        })
-    }
-}
-
 impl Decode for DependencyDocument {
     fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
         match node.content() {
@@ -175,43 +80,6 @@ impl Decode for DependencyDocument {
                 None
             }
         }
-    }
-}
-
-impl Decode for TimeoutsDocument {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let mut fields = Fields::open(node, "timeouts", problems)?;
-        let timeouts = TimeoutsDocument {
-            sync: fields.optional("sync", problems),
-            health: fields.optional("health", problems),
-        };
-        fields.finish(problems);
-        Some(timeouts)
-    }
-}
-
-impl Decode for RetryDocument {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let mut fields = Fields::open(node, "a retry policy", problems)?;
-        let retry = RetryDocument {
-            limit: fields.optional("limit", problems),
-            backoff: fields.optional("backoff", problems),
-        };
-        fields.finish(problems);
-        Some(retry)
-    }
-}
-
-impl Decode for BackoffDocument {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let mut fields = Fields::open(node, "a back-off", problems)?;
-        let backoff = BackoffDocument {
-            duration: fields.optional("duration", problems),
-            factor: fields.optional("factor", problems),
-            max: fields.optional("max", problems),
-        };
-        fields.finish(problems);
-        Some(backoff)
     }
 }
 
