@@ -12,7 +12,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The crates that hold the decisions.
-const PURE: [&str; 5] = ["model", "spec", "plan", "run", "sim"];
+const PURE: [&str; 6] = ["assess", "model", "plan", "run", "sim", "spec"];
 
 /// What pure crates may depend on, and why each is harmless.
 const DEPENDENCIES: [(&str, &str); 12] = [
