@@ -4,8 +4,6 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::expression::Expression;
-
 /// A health criterion beyond Argo CD's verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -25,7 +23,8 @@ pub enum Criterion {
 #[serde(rename_all = "camelCase")]
 pub struct ResourceCriterion {
     pub api_version: String,
-    pub expression: Expression,
+    /// Checked where the platform was read.
+    pub expression: String,
     pub kind: String,
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use tiphys_model::criterion::{HttpCriterion, ResourceCriterion, ServiceCriterion};
 use tiphys_model::platform::{AppType, Dependency, Group, Hold};
 use tiphys_model::{
-    AppIx, AppName, Criterion, Expression, GroupName, Platform, PlatformName, Scope, StackName,
+    AppIx, AppName, Criterion, GroupName, Platform, PlatformName, Scope, StackName,
 };
 use tiphys_plan::PlanDocument;
 
@@ -80,7 +80,7 @@ const COVERED: [(&str, Change); 23] = [
     ("resource criterion", |p, at| {
         p.apps[at].health.push(Criterion::Resource(ResourceCriterion {
             api_version: "v1".to_owned(),
-            expression: Expression::parse("true").unwrap(),
+            expression: "true".to_owned(),
             kind: "Pod".to_owned(),
             name: "a".to_owned(),
             namespace: None,

@@ -15,9 +15,9 @@ use tiphys_e2e::servers::{self, Server};
 use tiphys_e2e::{PlatformFile, Site, World, tiphys};
 use tiphys_evidence::Prober;
 use tiphys_lab::repository::{AppSource, Behaviour};
+use tiphys_model::Criterion;
 use tiphys_model::criterion::{HttpCriterion, ResourceCriterion, ServiceCriterion};
 use tiphys_model::platform::{Retry, Timeouts};
-use tiphys_model::{Criterion, Expression};
 
 use crate::audit::Mark;
 use crate::deploy::{arguments, configure, deploy};
@@ -137,7 +137,7 @@ async fn of_a_resource(site: &Site, asked: &Asked) {
     let resource = |kind: &str, expression: &str| {
         Criterion::Resource(ResourceCriterion {
             api_version: "v1".to_owned(),
-            expression: Expression::parse(expression).expect("an expression"),
+            expression: expression.to_owned(),
             kind: kind.to_owned(),
             name: "state".to_owned(),
             namespace: None,

@@ -97,7 +97,7 @@ mod tests {
 
     use tiphys_model::criterion::ResourceCriterion;
     use tiphys_model::platform::{Backoff, Retry, Timeouts};
-    use tiphys_model::{Criterion, Expression, Platform};
+    use tiphys_model::{Criterion, Platform};
     use tiphys_spec::{Source, Sources};
 
     use super::*;
@@ -123,7 +123,7 @@ mod tests {
         vault.tolerate_drift = vec!["Deployment/vault".to_owned()];
         vault.health = vec![Criterion::Resource(ResourceCriterion {
             api_version: "ceph.rook.io/v1".to_owned(),
-            expression: Expression::parse("obj.status.phase == \"Ready\"").unwrap(),
+            expression: "obj.status.phase == \"Ready\"".to_owned(),
             kind: "CephCluster".to_owned(),
             name: "ceph".to_owned(),
             namespace: None,

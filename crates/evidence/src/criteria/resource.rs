@@ -4,6 +4,7 @@ use kube::api::DynamicObject;
 use kube::core::GroupVersionKind;
 use kube::discovery::{Scope, oneshot};
 use kube::{Api, Client};
+use tiphys_expression::Expression;
 use tiphys_model::criterion::ResourceCriterion;
 
 use tiphys_cluster::ClusterError;
@@ -29,7 +30,9 @@ pub(super) async fn ask(
         Scope::Cluster => Api::all_with(client.clone(), &resource),
     };
     match objects.get_opt(name).await.map_err(unreadable)? {
-        Some(object) => expression.holds(&object),
+        Some(object) => Expression::parse(expression)
+            .map_err(|error| format!("`{expression}` cannot be evaluated: {error}"))?
+            .holds(&object),
         None => Err(match capabilities.scope {
             Scope::Namespaced => format!("it is not there yet, in {namespace}"),
             Scope::Cluster => "it is not there yet".to_owned(),

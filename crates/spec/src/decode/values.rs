@@ -3,12 +3,11 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use tiphys_expression::{Expression, ExpressionError};
 use tiphys_model::bootstrap::Installer;
 use tiphys_model::duration::{self, DurationError};
 use tiphys_model::platform::{AppType, ArgoCdAccess, Hold};
-use tiphys_model::{
-    AppName, Expression, ExpressionError, GroupName, NameError, PlatformName, StackName,
-};
+use tiphys_model::{AppName, GroupName, NameError, PlatformName, StackName};
 
 use super::{Decode, expected};
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};

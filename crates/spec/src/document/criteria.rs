@@ -1,7 +1,7 @@
 //! What must hold of an app beyond Argo CD's verdict, as the file says it.
 
 use schemars::JsonSchema;
-use tiphys_model::Expression;
+use tiphys_expression::Expression;
 
 use super::object::document;
 use crate::decode::{Decode, Fields};

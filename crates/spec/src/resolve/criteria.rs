@@ -14,7 +14,7 @@ pub(super) fn resolve(given: CriterionDocument) -> Criterion {
     match given {
         CriterionDocument::Resource(r) => Criterion::Resource(ResourceCriterion {
             api_version: r.api_version,
-            expression: r.expression,
+            expression: r.expression.to_string(),
             kind: r.kind,
             name: r.name,
             namespace: r.namespace,

@@ -120,7 +120,7 @@ fn criterion(criterion: &Criterion) -> Yaml {
                 field("apiVersion", Yaml::quoted(&r.api_version)),
                 field("kind", Yaml::quoted(&r.kind)),
                 field("name", Yaml::quoted(&r.name)),
-                field("expression", Yaml::quoted(r.expression.as_str())),
+                field("expression", Yaml::quoted(&r.expression)),
             ];
             ("resource", fields, &r.namespace)
         }

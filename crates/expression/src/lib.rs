@@ -1,16 +1,17 @@
-//! Expressions over one object, in CEL: parsed once, so that what is wrong with one is known
-//! before anything runs.
+//! Expressions over one object, in CEL. `spec` parses them, so that what is wrong with one is known
+//! before anything runs; whoever has the object parses them again and evaluates them.
+//!
+//! A crate of its own, because CEL takes long to compile and only these two need it.
 //!
 //! CEL always ends, but its interpreter calls itself for every level of an expression, so an
 //! expression has a largest size and depth.
 
 use std::fmt;
-use std::sync::Arc;
 
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 use cel::parser::PrattParser;
 use cel::{Context, ExecutionError, Value};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 /// What an expression calls the object.
 const OBJECT: &str = "obj";
@@ -23,10 +24,9 @@ const SHOWN: usize = 3;
 const SHOWN_LENGTH: usize = 60;
 
 /// A condition on an object.
-#[derive(Clone)]
 pub struct Expression {
-    text: Arc<str>,
-    parsed: Arc<IdedExpr>,
+    text: String,
+    parsed: IdedExpr,
 }
 
 /// Why a text is no expression.
@@ -52,12 +52,7 @@ impl Expression {
             PrattParser::new().max_recursion_depth(MAX_DEPTH).max_expression_node_count(MAX_NODES);
         let parsed = parser.parse(text).map_err(|errors| syntax(&errors))?;
         check(&parsed, 0, &mut vec![OBJECT])?;
-        Ok(Expression { text: text.into(), parsed: Arc::new(parsed) })
-    }
-
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.text
+        Ok(Expression { text: text.to_owned(), parsed })
     }
 
     /// Whether it holds of an object; if it does not, what was found instead.
@@ -228,20 +223,6 @@ impl fmt::Display for Expression {
 impl fmt::Debug for Expression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Expression({:?})", self.text)
-    }
-}
-
-impl PartialEq for Expression {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
-    }
-}
-
-impl Eq for Expression {}
-
-impl Serialize for Expression {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.text)
     }
 }
 
