@@ -13,12 +13,12 @@ mod object;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use schemars::JsonSchema;
 use tiphys_model::platform::{AppType, ArgoCdAccess, Hold};
 use tiphys_model::{AppName, GroupName, PlatformName, StackName};
 
 use crate::decode::{List, expected};
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
+#[cfg(test)]
 use crate::schema;
 use crate::source::{SourceIx, Sources, Span, Spanned};
 use crate::yaml::{self, Content, Meaning, Node, Scalar};
@@ -33,20 +33,21 @@ pub(crate) const MAX_CONCURRENCY: i64 = 10_000;
 pub(crate) const MAX_COUNT: i64 = 100;
 
 /// A platform: its stacks of Argo CD Applications, what depends on what, and how to deploy it.
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "Platform", rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(extend("required" = ["apiVersion", "kind", "metadata", "spec"]))]
+#[derive(Debug)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Platform", rename_all = "camelCase", deny_unknown_fields))]
+#[cfg_attr(test, schemars(extend("required" = ["apiVersion", "kind", "metadata", "spec"])))]
 pub(crate) struct PlatformDocument {
-    #[schemars(schema_with = "schema::api_version")]
+    #[cfg_attr(test, schemars(schema_with = "schema::api_version"))]
     #[expect(dead_code, reason = "checked before the rest is read; here for the schema")]
     pub(crate) api_version: (),
-    #[schemars(schema_with = "schema::kind")]
+    #[cfg_attr(test, schemars(schema_with = "schema::kind"))]
     #[expect(dead_code, reason = "checked before the rest is read; here for the schema")]
     pub(crate) kind: (),
-    #[schemars(with = "Metadata")]
+    #[cfg_attr(test, schemars(with = "Metadata"))]
     pub(crate) metadata: Option<Metadata>,
     /// There is metadata that could not be read, so a name may well be given.
-    #[schemars(skip)]
+    #[cfg_attr(test, schemars(skip))]
     pub(crate) metadata_unread: bool,
     pub(crate) spec: SpecDocument,
 }
@@ -59,38 +60,39 @@ document! {
     }
 }
 
-#[derive(Debug, Default, JsonSchema)]
-#[schemars(rename = "Spec", rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(extend("required" = ["stacks"]))]
+#[derive(Debug, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Spec", rename_all = "camelCase", deny_unknown_fields))]
+#[cfg_attr(test, schemars(extend("required" = ["stacks"])))]
 pub(crate) struct SpecDocument {
     /// The environment that this file is for.
-    #[schemars(with = "EnvironmentDocument")]
+    #[cfg_attr(test, schemars(with = "EnvironmentDocument"))]
     pub(crate) environment: Option<EnvironmentDocument>,
     /// The source of the root app, which creates all others.
-    #[schemars(with = "SourceDocument")]
+    #[cfg_attr(test, schemars(with = "SourceDocument"))]
     pub(crate) source: Option<SourceDocument>,
     /// Where the Applications live in Argo CD.
-    #[schemars(with = "ArgoCdDocument")]
+    #[cfg_attr(test, schemars(with = "ArgoCdDocument"))]
     pub(crate) argocd: Option<ArgoCdDocument>,
-    #[schemars(with = "BootstrapDocument")]
+    #[cfg_attr(test, schemars(with = "BootstrapDocument"))]
     pub(crate) bootstrap: Option<BootstrapDocument>,
     /// How long automated sync is denied: while a run has authority, or always.
-    #[schemars(schema_with = "schema::hold")]
+    #[cfg_attr(test, schemars(schema_with = "schema::hold"))]
     pub(crate) hold: Option<Hold>,
     /// How many apps may be in progress at once; 16 unless given.
-    #[schemars(schema_with = "schema::concurrency")]
+    #[cfg_attr(test, schemars(schema_with = "schema::concurrency"))]
     pub(crate) concurrency: Option<NonZeroU32>,
     /// Groups of apps of which only a few may be in progress at once.
-    #[schemars(with = "Vec<GroupDocument>")]
+    #[cfg_attr(test, schemars(with = "Vec<GroupDocument>"))]
     pub(crate) groups: Option<List<GroupDocument>>,
     /// The run's own deadline; 3h unless given.
-    #[schemars(schema_with = "schema::duration")]
+    #[cfg_attr(test, schemars(schema_with = "schema::duration"))]
     pub(crate) timeout: Option<Spanned<Duration>>,
     /// The apps, in named stacks.
-    #[schemars(with = "Vec<StackDocument>")]
+    #[cfg_attr(test, schemars(with = "Vec<StackDocument>"))]
     pub(crate) stacks: Option<List<StackDocument>>,
     /// The first field other than `stacks`: the head of a platform stands in one file only.
-    #[schemars(skip)]
+    #[cfg_attr(test, schemars(skip))]
     pub(crate) head: Option<Span>,
 }
 

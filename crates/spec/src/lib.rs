@@ -15,6 +15,7 @@ mod diagnostic;
 mod document;
 mod nearest;
 mod resolve;
+#[cfg(test)]
 mod schema;
 mod source;
 mod yaml;
@@ -22,10 +23,12 @@ mod yaml;
 pub use applications::platform_from_applications;
 pub use diagnostic::{Diagnostic, Diagnostics, Label};
 pub use nearest::nearest;
-pub use schema::platform_schema;
 pub use source::{NotText, Source, SourceIx, Sources, Span};
 
 use tiphys_model::Platform;
+
+/// The JSON Schema of platform files.
+pub const PLATFORM_SCHEMA: &str = include_str!("../../../schema/platform.v1alpha1.json");
 
 /// The largest platform, in bytes over all of its files.
 pub const MAX_BYTES: u64 = 64 * 1024 * 1024;

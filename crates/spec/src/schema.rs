@@ -1,4 +1,5 @@
-//! The JSON Schema of platform files, generated from the document types.
+//! The JSON Schema of platform files, generated from the document types and held against the file
+//! that is part of the program. Only tests build this: generating takes long to compile.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema};
 use tiphys_model::bootstrap::Installer;
@@ -10,9 +11,15 @@ use crate::document::{
     StackDocument,
 };
 
+#[test]
+fn schema_file_is_current() {
+    // `SNAPSHOTS=overwrite` writes it.
+    let file = snapbox::file!["../../../schema/platform.v1alpha1.json": Text];
+    snapbox::assert_data_eq!(platform_schema(), file.raw());
+}
+
 /// The schema as pretty JSON, ending in a line break.
-#[must_use]
-pub fn platform_schema() -> String {
+fn platform_schema() -> String {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let stack = generator.subschema_for::<StackDocument>();
     let platform = generator.subschema_for::<PlatformDocument>();

@@ -15,11 +15,10 @@ use serde_json::Value;
 const PURE: [&str; 7] = ["assess", "expression", "model", "plan", "run", "sim", "spec"];
 
 /// What pure crates may depend on, and why each is harmless.
-const DEPENDENCIES: [(&str, &str); 13] = [
+const DEPENDENCIES: [(&str, &str); 12] = [
     ("cel", "expressions over values that it is given; without `chrono` it has no clock"),
     ("granit-parser", "YAML grammar over a string that it is given"),
     ("jiff", "calendar arithmetic; clippy forbids its clock"),
-    ("schemars", "schema values from types; only `spec` uses it"),
     ("serde", "traits and derives"),
     ("serde_json", "writes to whatever writer it is given"),
     ("sha2", "arithmetic on bytes"),

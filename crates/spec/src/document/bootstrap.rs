@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use schemars::JsonSchema;
 use tiphys_model::bootstrap::{Checksum, Installer};
 
 use super::object::document;
 use crate::decode::{Decode, Fields, List};
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
+#[cfg(test)]
 use crate::schema;
 use crate::source::Spanned;
 use crate::yaml::Node;
@@ -56,25 +56,26 @@ document! {
 }
 
 /// Where the manifests are: exactly one of `path`, `url`, `oci` and `chart`.
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "Manifests", deny_unknown_fields)]
-#[schemars(extend("required" = ["sha256"], "oneOf" = [
+#[derive(Debug)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Manifests", deny_unknown_fields))]
+#[cfg_attr(test, schemars(extend("required" = ["sha256"], "oneOf" = [
     { "required": ["path"] }, { "required": ["url"] }, { "required": ["oci"] },
     { "required": ["chart"] },
-]))]
+])))]
 pub(crate) struct ManifestsDocument {
     /// What they must be, byte for byte; for a chart, what `helm template` makes of it.
-    #[schemars(schema_with = "schema::checksum")]
+    #[cfg_attr(test, schemars(schema_with = "schema::checksum"))]
     pub(crate) sha256: Checksum,
     /// A file, seen from this file.
-    #[schemars(schema_with = "schema::text")]
+    #[cfg_attr(test, schemars(schema_with = "schema::text"))]
     pub(crate) path: Option<String>,
-    #[schemars(schema_with = "schema::https")]
+    #[cfg_attr(test, schemars(schema_with = "schema::https"))]
     pub(crate) url: Option<Https>,
     /// An artifact of one layer: `REGISTRY/REPOSITORY:TAG` or `REGISTRY/REPOSITORY@DIGEST`.
-    #[schemars(schema_with = "schema::text")]
+    #[cfg_attr(test, schemars(schema_with = "schema::text"))]
     pub(crate) oci: Option<String>,
-    #[schemars(with = "ChartDocument")]
+    #[cfg_attr(test, schemars(with = "ChartDocument"))]
     pub(crate) chart: Option<ChartDocument>,
 }
 

@@ -1,19 +1,20 @@
 //! What must hold of an app beyond Argo CD's verdict, as the file says it.
 
-use schemars::JsonSchema;
 use tiphys_expression::Expression;
 
 use super::object::document;
 use crate::decode::{Decode, Fields};
 use crate::diagnostic::{Diagnostic, Diagnostics};
+#[cfg(test)]
 use crate::schema;
 use crate::yaml::Node;
 
 pub(crate) const STATUS_CODES: (i64, i64) = (100, 599);
 
 /// Exactly one of `resource`, `tcp`, `http`, `postgres` and `redis`.
-#[derive(Debug, JsonSchema)]
-#[schemars(rename = "Criterion", rename_all = "camelCase")]
+#[derive(Debug)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Criterion", rename_all = "camelCase"))]
 pub(crate) enum CriterionDocument {
     Resource(ResourceDocument),
     /// A service accepts connections.

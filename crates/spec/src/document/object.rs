@@ -6,17 +6,32 @@
 /// `optional` is an `Option`, and what is `defaulted` has a `Default` that stands for its absence.
 macro_rules! document {
     (
-        $(#[$attribute:meta])*
+        $(#[doc = $doc:literal])*
+        $(#[derive($($derive:ident),*)])*
+        $(#[schemars($($schema:tt)*)])*
         $document:ident, $noun:literal {
-            $($(#[$of_field:meta])* $field:ident: $type:ty = $how:ident($name:tt),)*
+            $(
+                $(#[doc = $doc_of_field:literal])*
+                $(#[schemars($($schema_of_field:tt)*)])*
+                $field:ident: $type:ty = $how:ident($name:tt),
+            )*
         }
     ) => {
-        #[derive(Debug, schemars::JsonSchema)]
-        $(#[$attribute])*
-        #[schemars(deny_unknown_fields)]
-        #[schemars(extend("required" = crate::schema::required(&[$((stringify!($how), $name)),*])))]
+        $(#[doc = $doc])*
+        #[derive(Debug $($(, $derive)*)*)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
+        $(#[cfg_attr(test, schemars($($schema)*))])*
+        #[cfg_attr(test, schemars(deny_unknown_fields))]
+        #[cfg_attr(test, schemars(extend(
+            "required" = crate::schema::required(&[$((stringify!($how), $name)),*])
+        )))]
         pub(crate) struct $document {
-            $($(#[$of_field])* #[schemars(rename = $name)] pub(crate) $field: $type,)*
+            $(
+                $(#[doc = $doc_of_field])*
+                $(#[cfg_attr(test, schemars($($schema_of_field)*))])*
+                #[cfg_attr(test, schemars(rename = $name))]
+                pub(crate) $field: $type,
+            )*
         }
 
         impl crate::decode::Decode for $document {

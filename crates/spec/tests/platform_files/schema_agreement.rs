@@ -10,7 +10,7 @@
 //! place, and no text takes the place of an expression.
 
 use serde_json::Value;
-use tiphys_spec::platform_schema;
+use tiphys_spec::PLATFORM_SCHEMA;
 
 use crate::yaml::{Yaml, sources};
 
@@ -236,7 +236,7 @@ fn independently(text: &str) -> Option<Value> {
 }
 
 fn schema() -> jsonschema::Validator {
-    let schema: Value = serde_json::from_str(&platform_schema()).unwrap();
+    let schema: Value = serde_json::from_str(PLATFORM_SCHEMA).unwrap();
     jsonschema::validator_for(&schema).unwrap()
 }
 

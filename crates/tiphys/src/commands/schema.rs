@@ -4,5 +4,5 @@ use crate::failure::Failure;
 use crate::output;
 
 pub(crate) fn run() -> Result<(), Failure> {
-    output::data(|out| out.write_all(tiphys_spec::platform_schema().as_bytes()))
+    output::data(|out| out.write_all(tiphys_spec::PLATFORM_SCHEMA.as_bytes()))
 }
