@@ -5,6 +5,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "tables and errors for people")]
 
 mod cli;
+mod cold_build;
 mod curve;
 mod generate;
 mod health;
@@ -25,6 +26,7 @@ usage: tiphys-bench plan-curve              time and memory of reading and plann
        tiphys-bench health                  health scripts evaluated per second
        tiphys-bench health-ratio            likewise, beside Argo CD's own evaluator; needs Go
        tiphys-bench cli TIPHYS [PLATFORM]   start-up, plan and size of a tiphys binary
+       tiphys-bench cold-build              seconds from an empty target folder to a rehearsal
        tiphys-bench generate APPS           prints a generated platform
        tiphys-bench plan-once FILE          reads and plans FILE once, prints its peak memory
        tiphys-bench sim-once APPS LIMIT     deploys once; LIMIT 0: all at once
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         ["health-ratio"] => upstream::run(),
         ["cli", tiphys] => cli::run(Path::new(tiphys), Path::new(cli::REFERENCE)),
         ["cli", tiphys, platform] => cli::run(Path::new(tiphys), Path::new(platform)),
+        ["cold-build"] => cold_build::run().map(|()| ExitCode::SUCCESS),
         ["generate", apps] => generate(apps),
         ["plan-once", file] => plan::once(Path::new(file)).map(|()| ExitCode::SUCCESS),
         _ => Err(USAGE.into()),
