@@ -19,7 +19,7 @@ use tiphys_model::{AppIx, AppName, Health, Plan, PlatformName, Role, SyncStatus}
 use tiphys_run::Stamp;
 use tiphys_run::{Observation, Operation};
 
-pub use checklist::{Answer, Check, checklist};
+pub use checklist::{Answer, Check, Known, checklist};
 pub use judge::{Judgement, State};
 pub use phase::{Authority, PlatformPhase};
 

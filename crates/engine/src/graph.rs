@@ -1,6 +1,7 @@
 //! The deployed graph, kept in the cluster so that a teardown needs no Git: for each app the
 //! edges of its last Done, and what the cluster had before the platform came.
 
+mod app;
 mod platform;
 mod store;
 
@@ -13,6 +14,7 @@ use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 use tiphys_model::{AppIx, Plan, Platform, Role};
 
+pub use app::DeployedApp;
 pub use platform::Settings;
 pub use store::GraphStore;
 
@@ -30,31 +32,6 @@ pub struct DeployedGraph {
     /// Apps that were removed: something of theirs may be left.
     #[serde(default)]
     pub gone: BTreeSet<String>,
-}
-
-/// An app, as it was when a run last deployed it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct DeployedApp {
-    pub stack: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub group: Option<String>,
-    pub sync_seconds: u64,
-    pub health_seconds: u64,
-    pub typical_seconds: u64,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tolerate_drift: Vec<String>,
-    /// The edges of its last Done; none if it never was.
-    pub done: Option<BTreeSet<String>>,
-    /// The edges of the run that began last.
-    pub planned: BTreeSet<String>,
-}
-
-impl DeployedApp {
-    #[must_use]
-    pub fn dependencies(&self) -> &BTreeSet<String> {
-        self.done.as_ref().unwrap_or(&self.planned)
-    }
 }
 
 /// Names of namespaces and custom resource definitions.
@@ -86,29 +63,35 @@ impl DeployedGraph {
             if planned.role == Role::Deploy {
                 let name = planned.app.name.to_string();
                 self.gone.remove(&name);
-                let app = self.apps.entry(name).or_default();
-                app.stack = planned.app.stack.to_string();
-                let group = planned.app.group.map(|group| &plan.policies.groups[group]);
-                app.group = group.map(|group| group.name.to_string());
-                app.sync_seconds = planned.app.timeouts.sync.as_secs();
-                app.health_seconds = planned.app.timeouts.health.as_secs();
-                app.typical_seconds = planned.app.typical.as_secs();
-                app.tolerate_drift.clone_from(&planned.app.tolerate_drift);
-                app.planned = dependencies(plan, AppIx::new(position));
+                let done = self.apps.remove(&name).and_then(|before| before.done);
+                let app = DeployedApp::planned(plan, AppIx::new(position), done);
+                self.apps.insert(name, app);
             }
         }
     }
 
-    /// Notes that an app is Done with the edges of the plan.
+    /// Notes that an app is Done with the edges of the plan. What a plan only verifies has edges
+    /// outside the plan: it keeps those that it has.
     pub fn done(&mut self, plan: &Plan, app: AppIx) {
-        let name = plan.app(app).app.name.to_string();
-        self.apps.entry(name).or_default().done = Some(dependencies(plan, app));
+        if plan.app(app).role == Role::Deploy
+            && let Some(deployed) = self.apps.get_mut(plan.app(app).app.name.as_str())
+        {
+            deployed.done = Some(deployed.planned.clone());
+        }
     }
 
     /// Notes that an app is gone.
     pub fn removed(&mut self, name: &str) {
         self.apps.remove(name);
         self.gone.insert(name.to_owned());
+    }
+
+    /// The apps of which nobody knows whether they have health criteria: an older Tiphys has
+    /// deployed them.
+    #[must_use]
+    pub fn without_criteria(&self) -> BTreeSet<String> {
+        let unknown = self.apps.iter().filter(|(_, app)| app.health.is_none());
+        unknown.map(|(name, _)| name.clone()).collect()
     }
 
     /// Namespaces and CRDs that came with the platform, and go with it.
@@ -133,11 +116,6 @@ impl DeployedGraph {
         GzDecoder::new(bytes).take(64 << 20).read_to_end(&mut text)?;
         Ok(serde_json::from_slice(&text)?)
     }
-}
-
-fn dependencies(plan: &Plan, app: AppIx) -> BTreeSet<String> {
-    let names = plan.graph.dependencies(app).iter();
-    names.map(|dependency| plan.app(*dependency).app.name.to_string()).collect()
 }
 
 #[cfg(test)]

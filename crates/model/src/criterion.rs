@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A health criterion beyond Argo CD's verdict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Criterion {
     Resource(ResourceCriterion),
@@ -19,7 +19,7 @@ pub enum Criterion {
 }
 
 /// A CEL expression over one object. A missing field means: not yet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceCriterion {
     pub api_version: String,
@@ -32,7 +32,7 @@ pub struct ResourceCriterion {
 }
 
 /// A port of a Service.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceCriterion {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
@@ -41,7 +41,7 @@ pub struct ServiceCriterion {
 }
 
 /// A service answers a GET with the expected status.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HttpCriterion {
     pub expect: u16,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -12,6 +12,7 @@ use crate::document::{
 };
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the file is found by a macro that looks for it")]
 fn schema_file_is_current() {
     // `SNAPSHOTS=overwrite` writes it.
     let file = snapbox::file!["../../../schema/platform.v1alpha1.json": Text];

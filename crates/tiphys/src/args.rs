@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
+use tiphys_model::PlatformName;
 
 pub(crate) use bootstrap::BootstrapArgs;
 pub(crate) use configure::{ConfigureArgs, CredentialsArgs, ObjectsFormat, RotateArgs, SetupArgs};
@@ -132,6 +133,9 @@ pub(crate) struct DeployedArgs {
     /// otherwise the platform that the cluster knows]
     #[arg(short, long, value_name = "PLATFORM", value_hint = ValueHint::AnyPath)]
     pub(crate) file: Option<PathBuf>,
+    /// The platform as the cluster knows it, by name; needed where several are deployed
+    #[arg(long = "platform", value_name = "NAME", conflicts_with = "file", value_parser = PlatformName::parse)]
+    pub(crate) name: Option<PlatformName>,
     /// The namespace of Argo CD, where no platform file says it
     #[arg(short, long, value_name = "NAMESPACE", default_value = "argocd")]
     pub(crate) namespace: String,
@@ -140,7 +144,8 @@ pub(crate) struct DeployedArgs {
 impl DeployedArgs {
     /// As it stands behind a command that is to be given again.
     pub(crate) fn repeat(&self) -> String {
-        self.file.iter().map(|file| format!(" -f {}", file.display())).collect()
+        let file = self.file.iter().map(|file| format!(" -f {}", file.display()));
+        file.chain(self.name.iter().map(|name| format!(" --platform {name}"))).collect()
     }
 }
 

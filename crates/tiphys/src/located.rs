@@ -11,7 +11,7 @@ use crate::args::DeployedArgs;
 use crate::failure::Failure;
 use crate::{input, runtime};
 
-/// A platform, and the graph of its last deployment.
+/// A platform, and the graph of its last deployment, if that is where it was read from.
 pub(crate) struct Located {
     pub(crate) platform: Platform,
     pub(crate) graph: Option<DeployedGraph>,
@@ -31,19 +31,23 @@ pub(crate) fn described(
     args: &DeployedArgs,
     access: &Access,
     prefer: Prefer,
-) -> Result<Platform, Failure> {
-    if let Some(file) = &args.file {
-        return input::platform(Some(file));
+) -> Result<Located, Failure> {
+    let default = default_file().filter(|_| prefer == Prefer::File && args.name.is_none());
+    if let Some(file) = args.file.as_deref().or(default) {
+        return Ok(Located { platform: input::platform(Some(file))?, graph: None });
     }
-    if let Some(file) = default_file()
-        && prefer == Prefer::File
-    {
-        return input::platform(Some(file));
-    }
-    let found = deployed(args, access)?;
-    found.map(|located| located.platform).ok_or_else(|| {
-        let what = format!("no platform is deployed from the namespace `{}`", args.namespace);
-        let why = "there is no ./platform.yaml either, to say what should be there";
+    deployed(args, access)?.ok_or_else(|| {
+        let namespace = &args.namespace;
+        let (what, why) = match &args.name {
+            Some(name) => (
+                format!("the platform `{name}` is not deployed from the namespace `{namespace}`"),
+                "the cluster has no deployed graph of it",
+            ),
+            None => (
+                format!("no platform is deployed from the namespace `{namespace}`"),
+                "there is no ./platform.yaml either, to say what should be there",
+            ),
+        };
         Failure::Cluster(
             ClusterError::new(Kind::NotFound, what, why)
                 .hint("give the platform file with `-f`, or the namespace of Argo CD with `-n`"),
@@ -59,13 +63,14 @@ fn default_file() -> Option<&'static Path> {
 /// The platform as it was deployed. Without a graph in the cluster, it is that of the file;
 /// without either, there is none.
 pub(crate) fn deployed(args: &DeployedArgs, access: &Access) -> Result<Option<Located>, Failure> {
-    let file = args.file.as_deref().or_else(|| default_file());
+    let default = default_file().filter(|_| args.name.is_none());
+    let file = args.file.as_deref().or(default);
     let file = file.map(|file| input::platform(Some(file))).transpose()?;
     let namespace = file.as_ref().map_or(&args.namespace, |file| &file.argocd.namespace);
     let found = runtime::block_on(async {
         let client = access.client().await?;
-        let name = match &file {
-            Some(file) => Some(file.name.clone()),
+        let name = match file.as_ref().map(|file| &file.name).or(args.name.as_ref()) {
+            Some(name) => Some(name.clone()),
             None => only(GraphStore::platforms(&client, namespace).await?, namespace)?,
         };
         let Some(name) = name else { return Ok(None) };
@@ -92,5 +97,5 @@ fn only<T: ToString>(
     let names: Vec<String> = found.iter().map(ToString::to_string).collect();
     let what = format!("several platforms are deployed from the namespace `{namespace}`");
     let error = ClusterError::new(Kind::Configuration, what, names.join(", "));
-    Err(error.hint("give the file of the one that you mean with `-f`"))
+    Err(error.hint("choose one with `--platform NAME`, or give its file with `-f`"))
 }

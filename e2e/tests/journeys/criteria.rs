@@ -204,6 +204,12 @@ pub(crate) async fn in_a_run(world: Arc<World>) {
     let found = format!("redis here:{port}: connection refused");
     assert!(why.contains(&format!("crit-run-db is converging: {found}")), "{why}");
     assert!(why.contains("do the platform's own health criteria hold?"), "{why}");
+    let own = "do the platform's own health criteria hold?";
+    let name = site.platform.name.as_str();
+    let alone = said(&world, &["why", "crit-run-db", "--platform", name]).await;
+    assert!(alone.contains(&format!("crit-run-db is converging: {found}")), "{alone}");
+    let answer = alone.lines().find(|line| line.contains(own)).unwrap_or_default();
+    assert!(answer.contains(" no ") && answer.contains(&found), "{alone}");
     let why = said(&world, &["why", "crit-run-slow", "-f", file.path()]).await;
     assert!(why.contains("not of Slow/slow"), "{why}");
 

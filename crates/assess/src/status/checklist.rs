@@ -39,10 +39,18 @@ impl Answer {
     }
 }
 
-/// Asks all seven, whatever the first answers are. `looked_closer` says whether the resources
-/// themselves were read, without which nobody knows about generations.
+/// What was read besides the Application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// The resources themselves, without which nobody knows about generations.
+    pub resources: bool,
+    /// Which health criteria the platform has for the app.
+    pub criteria: bool,
+}
+
+/// Asks all seven, whatever the first answers are.
 #[must_use]
-pub fn checklist(app: &App, seen: &Observation, looked_closer: bool) -> [Check; 7] {
+pub fn checklist(app: &App, seen: &Observation, known: Known) -> [Check; 7] {
     let check = |question, answer, seen| Check { question, answer, seen };
     let (operation, ended) = operation(seen);
     let (applied, revisions) = revisions(seen);
@@ -53,10 +61,10 @@ pub fn checklist(app: &App, seen: &Observation, looked_closer: bool) -> [Check; 
     };
     let (generation, lagging) = match seen.lagging.first() {
         Some(resource) => (Answer::No, format!("not of {resource}")),
-        None if looked_closer => (Answer::Yes, "of all that say so".to_owned()),
+        None if known.resources => (Answer::Yes, "of all that say so".to_owned()),
         None => (Answer::Unknown, "the resources were not read".to_owned()),
     };
-    let (criteria, unmet) = criteria(app, seen);
+    let (criteria, unmet) = criteria(app, seen, known);
     [
         check("has the last operation ended well, and is no other under way?", operation, ended),
         check("did it apply what the source says now?", applied, revisions),
@@ -140,7 +148,11 @@ fn comparison(app: &App, seen: &Observation) -> (Answer, String) {
     (synced, format!("{word}: {}{tolerated}", drifted.join(", ")))
 }
 
-fn criteria(app: &App, seen: &Observation) -> (Answer, String) {
+fn criteria(app: &App, seen: &Observation, known: Known) -> (Answer, String) {
+    if !known.criteria {
+        let unknown = "the deployed graph does not say which there are; give the platform file";
+        return (Answer::Unknown, unknown.to_owned());
+    }
     match (app.health.len(), seen.unmet.first()) {
         (_, Some(unmet)) => match seen.unmet.len() {
             1 => (Answer::No, unmet.to_string()),

@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tiphys_model::graph::Edge;
-use tiphys_model::platform::{
-    AppType, ArgoCd, ArgoCdAccess, Dependency, Group, Hold, Policies, Retry, Timeouts,
-};
-use tiphys_model::{App, AppIx, AppName, Graph, GroupName, Platform, PlatformName, StackName};
+use tiphys_model::platform::{ArgoCd, ArgoCdAccess, Group, Hold, Policies};
+use tiphys_model::{AppIx, Graph, GroupName, Platform, PlatformName};
 
 use super::{DeployedApp, DeployedGraph};
 use tiphys_cluster::{ClusterError, Kind};
@@ -73,6 +71,7 @@ impl DeployedGraph {
     pub fn platform(&self, name: &PlatformName, namespace: &str) -> Result<Platform, ClusterError> {
         let what = || format!("the deployed graph of the platform `{name}` cannot be used");
         let broken = |why: &str| ClusterError::new(Kind::Failed, what(), why);
+        let names: Vec<&str> = self.apps.keys().map(String::as_str).collect();
         let mut edges = self.edges(DeployedApp::dependencies);
         let mut graph = Graph::new(self.apps.len(), &edges);
         if !graph.cycles().is_empty() {
@@ -80,7 +79,6 @@ impl DeployedGraph {
             graph = Graph::new(self.apps.len(), &edges);
         }
         if let Some(cycle) = graph.cycles().first() {
-            let names: Vec<&str> = self.apps.keys().map(String::as_str).collect();
             let cycle: Vec<&str> = cycle.iter().map(|app| names[app.position()]).collect();
             let why = format!("its edges go round in a circle: {}", cycle.join(" -> "));
             return Err(broken(&why).hint("deploy the platform once more, and try again"));
@@ -91,8 +89,9 @@ impl DeployedGraph {
         };
         let policies = self.settings.policies().ok_or_else(garbled)?;
         let apps = self.apps.iter().enumerate().map(|(position, (name, app))| {
-            let dependencies = graph.dependencies(AppIx::new(position));
-            restored(name, app, dependencies, &policies)
+            let dependencies = graph.dependencies(AppIx::new(position)).iter();
+            let dependencies = dependencies.map(|at| (*at, names[at.position()]));
+            app.restored(name, dependencies, &policies)
         });
         Ok(Platform {
             name: name.clone(),
@@ -122,34 +121,6 @@ impl DeployedGraph {
         }
         edges
     }
-}
-
-/// An app as a run needs it; nothing, if that is no app.
-fn restored(
-    name: &str,
-    app: &DeployedApp,
-    dependencies: &[AppIx],
-    policies: &Policies,
-) -> Option<App> {
-    let group = app.group.as_ref();
-    let position = |name: &String| policies.groups.iter().position(|g| g.name.as_str() == name);
-    let dependency = |app: &AppIx| Dependency { app: *app, optional: false };
-    Some(App {
-        name: AppName::parse(name).ok()?,
-        stack: StackName::parse(&app.stack).ok()?,
-        app_type: AppType::default(),
-        // A group that is gone limits nothing.
-        group: group.and_then(position),
-        typical: Duration::from_secs(app.typical_seconds),
-        dependencies: dependencies.iter().map(dependency).collect(),
-        timeouts: Timeouts {
-            sync: Duration::from_secs(app.sync_seconds),
-            health: Duration::from_secs(app.health_seconds),
-        },
-        retry: Retry::default(),
-        tolerate_drift: app.tolerate_drift.clone(),
-        health: Vec::new(),
-    })
 }
 
 #[cfg(test)]

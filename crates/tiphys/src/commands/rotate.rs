@@ -11,7 +11,7 @@ use crate::{output, runtime};
 
 pub(crate) fn run(args: &RotateArgs) -> Result<(), Failure> {
     let access = args.cluster.access();
-    let platform = located::described(&args.platform, &access, Prefer::Cluster)?;
+    let platform = located::described(&args.platform, &access, Prefer::Cluster)?.platform;
     let password = runtime::block_on(async {
         let client = access.client().await?;
         configure::rotate(&client, &platform).await?;

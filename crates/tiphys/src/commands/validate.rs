@@ -1,5 +1,7 @@
 //! `tiphys validate`: whether the platform is as it should be. It changes nothing.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use tiphys_assess::status::Status;
 use tiphys_evidence::Prober;
@@ -10,7 +12,7 @@ use tiphys_report::ValidateReport;
 use crate::args::{DocumentFormat, LookArgs, ValidateArgs};
 use crate::commands::plan::plan;
 use crate::failure::Failure;
-use crate::located::{self, Prefer};
+use crate::located::{self, Located, Prefer};
 use crate::{output, runtime};
 
 pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, Failure> {
@@ -39,14 +41,18 @@ pub(crate) struct Looked<'a> {
     pub(crate) plan: Plan,
     /// Of what is shown.
     pub(crate) scoped: Plan,
+    /// Apps of which nobody knows whether they have health criteria.
+    pub(crate) without_criteria: BTreeSet<String>,
 }
 
 impl<'a> Looked<'a> {
     pub(crate) fn new(args: &'a LookArgs, scope: &str, prefer: Prefer) -> Result<Self, Failure> {
-        let platform = located::described(&args.platform, &args.cluster.access(), prefer)?;
+        let located = located::described(&args.platform, &args.cluster.access(), prefer)?;
+        let Located { platform, graph } = located;
         let whole = plan(&platform, "platform")?;
         let scoped = plan(&platform, scope)?;
-        Ok(Looked { args, platform, plan: whole, scoped })
+        let without_criteria = graph.map(|graph| graph.without_criteria()).unwrap_or_default();
+        Ok(Looked { args, platform, plan: whole, scoped, without_criteria })
     }
 
     pub(crate) fn status(&self) -> Result<Status, Failure> {

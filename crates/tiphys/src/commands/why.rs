@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use tiphys_assess::status::{AppStatus, Check, PlatformPhase, Situation, State, Status, checklist};
+use tiphys_assess::status::{
+    AppStatus, Check, Known, PlatformPhase, Situation, State, Status, checklist,
+};
 use tiphys_cluster::ClusterError;
 use tiphys_evidence::Prober;
 use tiphys_evidence::{Found, Witness};
@@ -55,7 +57,9 @@ pub(crate) fn run(args: &WhyArgs) -> Result<Exit, Failure> {
     let status = Status::new(&looked.plan, &looked.plan, &situation);
     let Some(shown) = status.app(&app.name) else { return Err(unknown(&args.app, &looked)) };
     let chain: Vec<&AppStatus> = shown.because.iter().filter_map(|name| status.app(name)).collect();
-    let checks = observation(&situation, position).map(|seen| checks(app, &seen, &closer));
+    let criteria = !looked.without_criteria.contains(app.name.as_str());
+    let known = Known { resources: closer.looked_closer, criteria };
+    let checks = observation(&situation, position).map(|seen| checks(app, &seen, &closer, known));
     let root = chain.last().unwrap_or(&shown);
     let next = next(args, &status, root, found.evidence.likely.is_some());
     match args.look.output {
@@ -114,10 +118,10 @@ fn observation(situation: &Situation, position: usize) -> Option<Arc<Observation
     Some(situation.seen.get(position)?.as_ref()?.observation.clone())
 }
 
-fn checks(app: &App, seen: &Observation, closer: &Found) -> [Check; 7] {
+fn checks(app: &App, seen: &Observation, closer: &Found, known: Known) -> [Check; 7] {
     let mut seen = seen.clone();
     seen.lagging.extend(closer.lagging.iter().map(|resource| resource.as_str().into()));
-    checklist(app, &seen, closer.looked_closer)
+    checklist(app, &seen, known)
 }
 
 /// What to do about the root cause. What it likely is, if that is known, says how to repair it.

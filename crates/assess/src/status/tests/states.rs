@@ -3,7 +3,7 @@
 use tiphys_model::{Health, SyncStatus};
 
 use super::{Case, by, ours, revisions, well};
-use crate::status::{Answer, State, checklist};
+use crate::status::{Answer, Known, State, checklist};
 use tiphys_run::Stamp;
 use tiphys_run::{Condition, ConditionKind, Deleting, Drifted, Observation, OperationPhase};
 
@@ -187,11 +187,12 @@ fn tolerated_drift_is_shown() {
 #[test]
 fn all_seven_questions_are_asked() {
     let app = super::app("db", &[]);
-    let answers = |seen: &Observation, closer| {
-        checklist(&app, seen, closer).map(|check| check.answer.as_str()).concat()
-    };
-    assert_eq!(answers(&well(), true), "yesyesyesyesyesyesyes");
-    assert_eq!(answers(&well(), false), "yesyesyesyesyes?yes");
+    let all = Known { resources: true, criteria: true };
+    let answers =
+        |known| checklist(&app, &well(), known).map(|check| check.answer.as_str()).concat();
+    assert_eq!(answers(all), "yesyesyesyesyesyesyes");
+    assert_eq!(answers(Known { resources: false, ..all }), "yesyesyesyesyes?yes");
+    assert_eq!(answers(Known { criteria: false, ..all }), "yesyesyesyesyesyes?");
     let cases: [(Change, usize, &str); 8] = [
         (|seen| seen.operation = Some(by("alice")), 1, "an operation of alice is under way"),
         (|seen| last(seen, OperationPhase::Failed, "denied"), 1, "that of tiphys failed: denied"),
@@ -205,7 +206,7 @@ fn all_seven_questions_are_asked() {
     for (change, number, found) in cases {
         let mut seen = well();
         change(&mut seen);
-        let checks = checklist(&app, &seen, true);
+        let checks = checklist(&app, &seen, all);
         let no: Vec<usize> =
             (0..7).filter(|at| checks[*at].answer == Answer::No).map(|at| at + 1).collect();
         // What has not succeeded has applied nothing for certain.
