@@ -2,8 +2,10 @@
 
 mod bootstrap;
 mod configure;
+mod format;
 mod health;
 mod preflight;
+mod scope;
 mod status;
 mod teardown;
 
@@ -15,10 +17,12 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use tiphys_model::PlatformName;
 
 pub(crate) use bootstrap::BootstrapArgs;
-pub(crate) use configure::{ConfigureArgs, CredentialsArgs, ObjectsFormat, RotateArgs, SetupArgs};
-pub(crate) use health::{HealthAction, HealthArgs, HealthFormat, HealthTestArgs};
+pub(crate) use configure::{ConfigureArgs, CredentialsArgs, RotateArgs, SetupArgs};
+pub(crate) use format::{DocumentFormat, RunFormat};
+pub(crate) use health::{HealthAction, HealthArgs, HealthTestArgs};
 pub(crate) use preflight::{PreflightArgs, PreflightFormat};
-pub(crate) use status::{DocumentFormat, LookArgs, StatusArgs, ValidateArgs, WhyArgs};
+pub(crate) use scope::GivenScope;
+pub(crate) use status::{LookArgs, StatusArgs, ValidateArgs, WhyArgs};
 pub(crate) use teardown::TeardownArgs;
 
 /// Deploys a platform of interdependent Argo CD Applications in dependency order, each step
@@ -114,15 +118,14 @@ pub(crate) struct PlatformArgs {
     pub(crate) file: Option<PathBuf>,
     /// What to look at: `platform`, `stack:NAME` or `app:NAME`
     #[arg(long, value_name = "SCOPE", default_value = "platform")]
-    pub(crate) scope: String,
+    pub(crate) scope: GivenScope,
 }
 
 impl PlatformArgs {
     /// As it stands behind a command that is to be given again.
     pub(crate) fn repeat(&self) -> String {
         let file = self.file.iter().map(|file| format!(" -f {}", file.display()));
-        let scope = (self.scope != "platform").then(|| format!(" --scope {}", self.scope));
-        file.chain(scope).collect()
+        file.chain(self.scope.repeat()).collect()
     }
 }
 
@@ -235,14 +238,6 @@ pub(crate) struct RehearseArgs {
     /// How to print the run
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: RunFormat,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RunFormat {
-    /// For people: live on a terminal, otherwise a line for each transition
-    Text,
-    /// Events, one line of JSON each
-    Jsonl,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use tiphys_install::bootstrap::Applied;
 use tiphys_install::configure::{Change, Outcome};
 use tiphys_report::{ObjectLine, ObjectState, object_table};
 
-use crate::args::ObjectsFormat;
+use crate::args::DocumentFormat;
 use crate::failure::Failure;
 use crate::output;
 
@@ -58,10 +58,10 @@ impl Written {
 }
 
 /// Prints what became of each.
-pub(crate) fn print(objects: &[Written], format: ObjectsFormat) -> Result<(), Failure> {
+pub(crate) fn print(objects: &[Written], format: DocumentFormat) -> Result<(), Failure> {
     match format {
-        ObjectsFormat::Json => output::data(|out| write_json(out, objects)),
-        ObjectsFormat::Text => output::text(|out| {
+        DocumentFormat::Json => output::data(|out| write_json(out, objects)),
+        DocumentFormat::Text => output::text(|out| {
             let lines: Vec<ObjectLine> = objects.iter().map(Written::line).collect();
             write!(out, "{}", object_table(&lines))
         }),

@@ -3,7 +3,8 @@
 use clap::{Args as ClapArgs, ValueEnum};
 use tiphys_model::bootstrap::Installer;
 
-use super::{ObjectsFormat, SetupArgs};
+use super::configure::objects_format;
+use super::{DocumentFormat, SetupArgs};
 
 #[derive(Debug, ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "they are flags")]
@@ -31,8 +32,8 @@ pub(crate) struct BootstrapArgs {
     #[arg(long)]
     pub(crate) allow_uncommitted: bool,
     /// How to print the objects
-    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    pub(crate) output: ObjectsFormat,
+    #[arg(short, long, value_name = "FORMAT", default_value = "text", value_parser = objects_format())]
+    pub(crate) output: DocumentFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

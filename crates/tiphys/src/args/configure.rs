@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, ValueEnum, ValueHint};
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::{Args as ClapArgs, ValueHint};
 
 use tiphys_install::mounted::{self, Mounted};
 
-use super::{ClusterArgs, DeployedArgs};
+use super::{ClusterArgs, DeployedArgs, DocumentFormat};
 use crate::failure::Failure;
 
 #[derive(Debug, ClapArgs)]
@@ -17,8 +18,8 @@ pub(crate) struct ConfigureArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// How to print the objects
-    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    pub(crate) output: ObjectsFormat,
+    #[arg(short, long, value_name = "FORMAT", default_value = "text", value_parser = objects_format())]
+    pub(crate) output: DocumentFormat,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -60,10 +61,8 @@ impl CredentialsArgs {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ObjectsFormat {
-    /// For people
-    Text,
-    /// A list with kind, name, namespace and result of each
-    Json,
+/// How objects are printed that were written to a cluster.
+pub(super) fn objects_format() -> impl TypedValueParser<Value = DocumentFormat> {
+    let help = "A list with kind, name, namespace and result of each";
+    DocumentFormat::of(PossibleValue::new("json").help(help))
 }

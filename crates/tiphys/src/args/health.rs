@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Subcommand, ValueEnum, ValueHint};
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::{Args as ClapArgs, Subcommand, ValueHint};
+
+use super::DocumentFormat;
 
 #[derive(Debug, ClapArgs)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -26,8 +29,8 @@ pub(crate) struct HealthArgs {
     #[arg(long)]
     pub(crate) explain: bool,
     /// How to print the verdicts
-    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    pub(crate) output: HealthFormat,
+    #[arg(short, long, value_name = "FORMAT", default_value = "text", value_parser = health_format())]
+    pub(crate) output: DocumentFormat,
 }
 
 #[derive(Debug, Subcommand)]
@@ -47,13 +50,10 @@ pub(crate) struct HealthTestArgs {
     #[arg(long)]
     pub(crate) no_open_libs: bool,
     /// How to print the differences
-    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    pub(crate) output: HealthFormat,
+    #[arg(short, long, value_name = "FORMAT", default_value = "text", value_parser = health_format())]
+    pub(crate) output: DocumentFormat,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum HealthFormat {
-    /// For people
-    Text,
-    Json,
+fn health_format() -> impl TypedValueParser<Value = DocumentFormat> {
+    DocumentFormat::of(PossibleValue::new("json"))
 }

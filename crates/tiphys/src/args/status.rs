@@ -1,8 +1,8 @@
 //! Arguments of what looks at a platform: `validate`, `status` and `why`.
 
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::Args as ClapArgs;
 
-use super::{ClusterArgs, DeployedArgs};
+use super::{ClusterArgs, DeployedArgs, DocumentFormat, GivenScope};
 
 /// Which platform, on which cluster.
 #[derive(Debug, ClapArgs)]
@@ -16,21 +16,13 @@ pub(crate) struct LookArgs {
     pub(crate) output: DocumentFormat,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DocumentFormat {
-    /// For people
-    Text,
-    /// One document
-    Json,
-}
-
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ValidateArgs {
     #[command(flatten)]
     pub(crate) look: LookArgs,
     /// What to look at: `platform`, `stack:NAME` or `app:NAME`
     #[arg(long, value_name = "SCOPE", default_value = "platform")]
-    pub(crate) scope: String,
+    pub(crate) scope: GivenScope,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -39,7 +31,7 @@ pub(crate) struct StatusArgs {
     pub(crate) look: LookArgs,
     /// What to look at: `platform`, `stack:NAME` or `app:NAME`
     #[arg(long, value_name = "SCOPE", default_value = "platform")]
-    pub(crate) scope: String,
+    pub(crate) scope: GivenScope,
     /// Go on looking: a terminal is drawn anew, otherwise each change is a line
     #[arg(short, long)]
     pub(crate) watch: bool,

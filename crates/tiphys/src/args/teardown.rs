@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, ValueHint};
 use tiphys_engine::Forced;
 
-use super::{ClusterArgs, DeployedArgs, RunFormat, parse_duration};
+use super::{ClusterArgs, DeployedArgs, GivenScope, RunFormat, parse_duration};
 
 #[derive(Debug, ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "they are flags")]
@@ -15,7 +15,7 @@ pub(crate) struct TeardownArgs {
     pub(crate) platform: DeployedArgs,
     /// What to remove: `platform`, `stack:NAME` or `app:NAME`
     #[arg(long, value_name = "SCOPE", default_value = "platform")]
-    pub(crate) scope: String,
+    pub(crate) scope: GivenScope,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
     /// Remove what depends on the scope as well, instead of refusing

@@ -15,7 +15,7 @@ use tiphys_install::mounted::Mounted;
 use tiphys_model::bootstrap::Installer;
 use tiphys_model::{Bootstrap, Exit, Platform};
 
-use crate::args::{BootstrapArgs, DeployArgs, ObjectsFormat, PlatformArgs, RunFormat};
+use crate::args::{BootstrapArgs, DeployArgs, DocumentFormat, GivenScope, PlatformArgs, RunFormat};
 use crate::commands::deploy::{self, Planned};
 use crate::commands::preflight;
 use crate::failure::Failure;
@@ -33,8 +33,8 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
     if args.render {
         let stages = bootstrap::stages(&rendered);
         match args.output {
-            ObjectsFormat::Text => output::data(|out| write_yaml(out, &stages))?,
-            ObjectsFormat::Json => output::data(|out| write_stages(out, &stages))?,
+            DocumentFormat::Text => output::data(|out| write_yaml(out, &stages))?,
+            DocumentFormat::Json => output::data(|out| write_stages(out, &stages))?,
         }
         return Ok(Exit::Done);
     }
@@ -67,10 +67,7 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let args = DeployArgs {
-        platform: PlatformArgs {
-            file: Some(args.setup.file.clone()),
-            scope: "platform".to_owned(),
-        },
+        platform: PlatformArgs { file: Some(args.setup.file.clone()), scope: GivenScope::PLATFORM },
         cluster: args.setup.cluster.clone(),
         credentials: args.setup.credentials.clone(),
         with_dependencies: false,

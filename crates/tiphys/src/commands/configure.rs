@@ -6,7 +6,7 @@ use serde_json::Value;
 use tiphys_install::configure::{Change, Mode, Outcome, configure};
 use tiphys_report::difference;
 
-use crate::args::{ConfigureArgs, ObjectsFormat};
+use crate::args::{ConfigureArgs, DocumentFormat};
 use crate::failure::Failure;
 use crate::written::{self, Written};
 use crate::{input, output, runtime};
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &ConfigureArgs) -> Result<(), Failure> {
         let client = access.client().await?;
         configure(&client, &platform, &mounted.git, mode).await
     })?;
-    if mode == Mode::DryRun && args.output == ObjectsFormat::Text {
+    if mode == Mode::DryRun && args.output == DocumentFormat::Text {
         output::text(|out| write_differences(out, &changes))?;
     }
     let objects: Vec<Written> = changes.iter().map(Written::from).collect();

@@ -51,7 +51,7 @@ pub(crate) struct Planned {
 impl Planned {
     pub(crate) fn new(args: &DeployArgs, platform: Platform) -> Result<Self, Failure> {
         let reach = if args.with_dependencies { Reach::WithDependencies } else { Reach::Exactly };
-        let mut plan = plan_reaching(&platform, &args.platform.scope, reach)?;
+        let mut plan = plan_reaching(&platform, args.platform.scope.of(&platform)?, reach)?;
         check_digest(&plan, args.plan.as_deref())?;
         // After the digest: how long somebody waits today does not make another plan.
         plan.policies.timeout = args.timeout.unwrap_or(plan.policies.timeout);

@@ -15,7 +15,7 @@ use tiphys_health::{
 use tiphys_model::Exit;
 use tiphys_report::Notice;
 
-use crate::args::{HealthAction, HealthArgs, HealthFormat};
+use crate::args::{DocumentFormat, HealthAction, HealthArgs};
 use crate::failure::Failure;
 use crate::output;
 use shown::Shown;
@@ -46,14 +46,14 @@ fn judge(file: &Path, args: &HealthArgs) -> Result<Exit, Failure> {
         shown.push(Shown::new(object, &assessment, args.explain));
     }
     match args.output {
-        HealthFormat::Text => output::text(|out| {
+        DocumentFormat::Text => output::text(|out| {
             for (index, one) in shown.iter().enumerate() {
                 let gap = if index > 0 { "\n" } else { "" };
                 write!(out, "{gap}{one}")?;
             }
             Ok(())
         })?,
-        HealthFormat::Json => output::data(|mut out| {
+        DocumentFormat::Json => output::data(|mut out| {
             serde_json::to_writer_pretty(&mut out, &BTreeMap::from([("objects", &shown)]))?;
             writeln!(out)
         })?,

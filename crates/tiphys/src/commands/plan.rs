@@ -15,26 +15,24 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
         Some(directory) => input::platform_from_applications(directory)?,
         None => input::platform(args.platform.file.as_deref())?,
     };
-    let plan = plan(&platform, &args.platform.scope)?;
+    let plan = plan(&platform, args.platform.scope.of(&platform)?)?;
     match args.output {
         PlanFormat::Table => output::text(|out| write(out, &plan, PlanFormat::Table)),
         format => output::data(|out| write(out, &plan, format)),
     }
 }
 
-/// Plans a scope as it was given on the command line.
-pub(crate) fn plan(platform: &Platform, scope: &str) -> Result<Plan, Failure> {
+pub(crate) fn plan(platform: &Platform, scope: &Scope) -> Result<Plan, Failure> {
     plan_reaching(platform, scope, Reach::Exactly)
 }
 
 pub(crate) fn plan_reaching(
     platform: &Platform,
-    scope: &str,
+    scope: &Scope,
     reach: Reach,
 ) -> Result<Plan, Failure> {
-    let unknown = |why| Failure::unknown_scope(scope, why, platform);
-    let parsed: Scope = scope.parse().map_err(|error| unknown(Some(error)))?;
-    tiphys_plan::plan_reaching(platform, &parsed, reach).map_err(|_| unknown(None))
+    tiphys_plan::plan_reaching(platform, scope, reach)
+        .map_err(|_| Failure::unknown_scope(&scope.to_string(), None, platform))
 }
 
 fn write(mut out: &mut dyn Write, plan: &Plan, format: PlanFormat) -> io::Result<()> {

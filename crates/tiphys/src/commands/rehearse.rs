@@ -22,7 +22,7 @@ pub(crate) fn run(args: RehearseArgs) -> Result<Exit, Failure> {
         return soak::run(args.seed, seeds);
     }
     let platform = input::platform(args.platform.file.as_deref())?;
-    let plan = Arc::new(plan(&platform, &args.platform.scope)?);
+    let plan = Arc::new(plan(&platform, args.platform.scope.of(&platform)?)?);
     check_faults(&platform, &args)?;
     let terminal = std::io::stdout().is_terminal();
     let stage = Stage::new(args.output);

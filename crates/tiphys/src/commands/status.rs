@@ -7,7 +7,7 @@ use tiphys_assess::status::{Situation, State, Status};
 use tiphys_engine::Leftover;
 use tiphys_evidence::Prober;
 use tiphys_inspect::status;
-use tiphys_model::{AppName, Exit};
+use tiphys_model::{AppName, Exit, Scope};
 use tiphys_report::{Size, StatusReport, status_line};
 use tiphys_run::Signal;
 
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
         DocumentFormat::Json => json(&status)?,
         DocumentFormat::Text => output::text(|out| write!(out, "{}", StatusReport(&status)))?,
     }
-    tell_how_to_clean(args, &status);
+    tell_how_to_clean(args, &looked, &status);
     Ok(Exit::Done)
 }
 
@@ -49,10 +49,10 @@ fn leftovers(looked: &Looked) -> Result<Option<Vec<String>>, Failure> {
 }
 
 /// As long as an app is there, a teardown would remove it as well.
-fn tell_how_to_clean(args: &StatusArgs, status: &Status) {
+fn tell_how_to_clean(args: &StatusArgs, looked: &Looked, status: &Status) {
     let found = status.leftovers.as_ref().is_some_and(|all| !all.is_empty());
     let gone = status.apps.iter().all(|app| app.state == State::Absent);
-    if found && gone && args.scope == "platform" {
+    if found && gone && looked.scoped.scope == Scope::Platform {
         let clean = format!("tiphys teardown{} --clean-leftovers", args.look.platform.repeat());
         output::note(&format!("`{clean}` removes what is left"));
     }

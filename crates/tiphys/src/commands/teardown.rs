@@ -50,7 +50,7 @@ pub(crate) fn run(args: &TeardownArgs) -> Result<Exit, Failure> {
 
 fn plan(args: &TeardownArgs, platform: &Platform) -> Result<Plan, Failure> {
     let reach = if args.with_dependents { Reach::RemovalWithDependents } else { Reach::Removal };
-    let mut plan = plan_reaching(platform, &args.scope, reach)?;
+    let mut plan = plan_reaching(platform, args.scope.of(platform)?, reach)?;
     plan.policies.timeout = args.timeout.unwrap_or(plan.policies.timeout);
     Ok(plan)
 }
@@ -58,7 +58,6 @@ fn plan(args: &TeardownArgs, platform: &Platform) -> Result<Plan, Failure> {
 /// The command to give again.
 fn repeat(args: &TeardownArgs) -> String {
     let file = [args.platform.repeat()];
-    let scope = (args.scope != "platform").then(|| format!(" --scope {}", args.scope));
     let flags = [
         (args.with_dependents, " --with-dependents"),
         (args.retain_volumes, " --retain-volumes"),
@@ -67,7 +66,7 @@ fn repeat(args: &TeardownArgs) -> String {
         (args.yes, " --yes"),
     ];
     let flags = flags.iter().filter(|(given, _)| *given).map(|(_, flag)| (*flag).to_owned());
-    file.into_iter().chain(scope).chain(flags).collect()
+    file.into_iter().chain(args.scope.repeat()).chain(flags).collect()
 }
 
 /// What is to be removed, and how.

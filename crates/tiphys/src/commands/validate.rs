@@ -6,10 +6,10 @@ use serde::Serialize;
 use tiphys_assess::status::Status;
 use tiphys_evidence::Prober;
 use tiphys_inspect::status;
-use tiphys_model::{Exit, Plan, Platform};
+use tiphys_model::{Exit, Plan, Platform, Scope};
 use tiphys_report::ValidateReport;
 
-use crate::args::{DocumentFormat, LookArgs, ValidateArgs};
+use crate::args::{DocumentFormat, GivenScope, LookArgs, ValidateArgs};
 use crate::commands::plan::plan;
 use crate::failure::Failure;
 use crate::located::{self, Located, Prefer};
@@ -46,11 +46,15 @@ pub(crate) struct Looked<'a> {
 }
 
 impl<'a> Looked<'a> {
-    pub(crate) fn new(args: &'a LookArgs, scope: &str, prefer: Prefer) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        args: &'a LookArgs,
+        scope: &GivenScope,
+        prefer: Prefer,
+    ) -> Result<Self, Failure> {
         let located = located::described(&args.platform, &args.cluster.access(), prefer)?;
         let Located { platform, graph } = located;
-        let whole = plan(&platform, "platform")?;
-        let scoped = plan(&platform, scope)?;
+        let whole = plan(&platform, &Scope::Platform)?;
+        let scoped = plan(&platform, scope.of(&platform)?)?;
         let without_criteria = graph.map(|graph| graph.without_criteria()).unwrap_or_default();
         Ok(Looked { args, platform, plan: whole, scoped, without_criteria })
     }

@@ -14,7 +14,7 @@ use tiphys_model::{App, AppName, Exit};
 use tiphys_report::WhyReport;
 use tiphys_run::{Evidence, Observation};
 
-use crate::args::{DocumentFormat, WhyArgs};
+use crate::args::{DocumentFormat, GivenScope, WhyArgs};
 use crate::commands::validate::{Looked, json};
 use crate::failure::Failure;
 use crate::located::Prefer;
@@ -31,7 +31,7 @@ struct Document<'a> {
 }
 
 pub(crate) fn run(args: &WhyArgs) -> Result<Exit, Failure> {
-    let looked = Looked::new(&args.look, "platform", Prefer::Cluster)?;
+    let looked = Looked::new(&args.look, &GivenScope::PLATFORM, Prefer::Cluster)?;
     let position = looked.plan.apps.iter().position(|app| app.app.name.as_str() == args.app);
     let Some(position) = position else {
         return Err(unknown(&args.app, &looked));

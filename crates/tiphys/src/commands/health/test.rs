@@ -6,7 +6,7 @@ use tiphys_health::{Evaluator, Limits, Outcome, TreeReport};
 use tiphys_model::Exit;
 use tiphys_report::Notice;
 
-use crate::args::{HealthFormat, HealthTestArgs};
+use crate::args::{DocumentFormat, HealthTestArgs};
 use crate::failure::Failure;
 use crate::output;
 
@@ -21,8 +21,8 @@ pub(super) fn run(args: &HealthTestArgs) -> Result<Exit, Failure> {
         })
     })?;
     match args.output {
-        HealthFormat::Text => output::text(|out| write(out, &report))?,
-        HealthFormat::Json => output::data(|mut out| {
+        DocumentFormat::Text => output::text(|out| write(out, &report))?,
+        DocumentFormat::Json => output::data(|mut out| {
             serde_json::to_writer_pretty(&mut out, &report)?;
             writeln!(out)
         })?,
