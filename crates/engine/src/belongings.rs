@@ -16,7 +16,7 @@ use tiphys_evidence::Witness;
 
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-pub struct Belongings {
+pub(crate) struct Belongings {
     client: Client,
     kinds: Kinds,
     /// By app.
@@ -24,16 +24,16 @@ pub struct Belongings {
 }
 
 impl Belongings {
-    pub fn new(client: &Client, kinds: Kinds) -> Self {
+    pub(crate) fn new(client: &Client, kinds: Kinds) -> Self {
         Belongings { client: client.clone(), kinds, known: Mutex::default() }
     }
 
-    pub fn kinds(&self) -> &Kinds {
+    pub(crate) fn kinds(&self) -> &Kinds {
         &self.kinds
     }
 
     /// An Application that is being deleted forgets what it had: then the last word counts.
-    pub fn remember(&self, application: &Application) {
+    pub(crate) fn remember(&self, application: &Application) {
         let resources = application.status.resources.iter().flatten();
         let objects: Vec<ObjectName> = resources
             .map(|resource| ObjectName {
@@ -86,7 +86,7 @@ impl Belongings {
     }
 
     /// Why an app does not go: the object that holds it up, and who should act.
-    pub async fn explain(
+    pub(crate) async fn explain(
         &self,
         app: &str,
         project: &str,

@@ -9,11 +9,11 @@ use tiphys_model::operation::PlanTag;
 use tiphys_model::{Plan, Platform, Role};
 use tiphys_run::{Action, Event, Revisions, Verdict};
 
+use crate::engine::{Engine, Setup};
 use crate::generators::{self, Generators, sets};
 use crate::graph::{DeployedGraph, GraphStore};
 use crate::hold::Hold;
 use crate::lease::Lease;
-use crate::local::Engine;
 use crate::news::News;
 use crate::signals::Signals;
 use tiphys_argocd::Actor;
@@ -33,6 +33,7 @@ pub struct Deploy {
     pub place: Place,
     pub platform: Arc<Platform>,
     pub plan: Arc<Plan>,
+    pub engine: Engine,
     /// Who this is, for who finds the Lease taken.
     pub identity: String,
     /// Whether the platform file is the one at this revision.
@@ -100,9 +101,10 @@ impl Deploy {
         };
         let store = GraphStore::new(&self.client, namespace, &self.platform.name);
         let graph = RefCell::new(self.note_plan(&store).await?);
-        news(News::Began { run: run.clone(), revisions: Some(revisions) });
+        let engine = self.engine.name();
+        news(News::Began { run: run.clone(), engine, revisions: Some(revisions) });
         let witness = Witness::with(&self.client, &argocd);
-        let engine = Engine {
+        let setup = Setup {
             client: self.client.clone(),
             argocd,
             prober: Some(Prober::new(self.client.clone(), self.place)),
@@ -123,7 +125,7 @@ impl Deploy {
             Some(witness) => witness.enrich(app, project, evidence).await,
             None => evidence,
         };
-        let verdict = engine.run_and_tell(lease, signals, &noted, look, news).await?;
+        let verdict = self.engine.run(setup, lease, signals, &noted, look, news).await?;
         // Whoever took the platform over keeps the graph from now on.
         if verdict != Verdict::LeaseLost {
             store.write(&graph.into_inner()).await?;

@@ -1,11 +1,12 @@
 //! Runs on a cluster, from beginning to end.
 //!
-//! `deploy` and `teardown` are the two stories; `local` is the engine that both use. What a run
+//! `deploy` and `teardown` are the two stories; `engine` is what both run on, and `local` is one. What a run
 //! keeps in the cluster is its Lease (`lease`), its hold (`hold`) and the deployed graph (`graph`),
 //! and nothing else. What happens next is decided in `tiphys-run`; here it is carried out.
 
 mod belongings;
 mod deploy;
+mod engine;
 mod generators;
 pub mod graph;
 pub mod hold;
@@ -16,10 +17,10 @@ mod signals;
 pub mod teardown;
 
 pub use deploy::{Check, Deploy};
+pub use engine::Engine;
 pub use graph::{DeployedApp, DeployedGraph, GraphStore, Names};
 pub use hold::Hold;
 pub use lease::{Fence, Lease};
-pub use local::Engine;
 pub use news::News;
 pub use signals::Signals;
 pub use teardown::{Extent, Forced, Leftover, Teardown, TornDown, Wishes};

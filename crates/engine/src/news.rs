@@ -1,6 +1,6 @@
 //! What a run on a cluster tells while it goes on.
 
-use tiphys_run::{Event, Revisions, Time};
+use tiphys_run::{EngineName, Event, Revisions, Time};
 use tokio::sync::oneshot;
 
 use crate::teardown::Leftover;
@@ -14,6 +14,7 @@ pub enum News {
     /// The run begins.
     Began {
         run: String,
+        engine: EngineName,
         /// What is deployed; a teardown has none.
         revisions: Option<Revisions>,
     },

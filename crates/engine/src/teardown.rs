@@ -22,10 +22,10 @@ use tiphys_run::{Action, Event, Verdict};
 use tokio::sync::oneshot;
 
 use crate::belongings::Belongings;
+use crate::engine::{Engine, Setup};
 use crate::graph::{DeployedGraph, GraphStore};
 use crate::hold::Hold;
 use crate::lease::Lease;
-use crate::local::Engine;
 use crate::news::News;
 use crate::signals::Signals;
 pub use force::Forced;
@@ -48,6 +48,7 @@ pub struct Teardown {
     pub graph: Option<DeployedGraph>,
     pub plan: Arc<Plan>,
     pub extent: Extent,
+    pub engine: Engine,
     /// Who this is, for who finds the Lease taken.
     pub identity: String,
     pub wishes: Wishes,
@@ -222,9 +223,10 @@ impl Teardown {
         lease: &mut Lease,
         signals: &mut Signals,
     ) -> Result<Verdict, ClusterError> {
-        (context.news)(News::Began { run: context.run.clone(), revisions: None });
+        let engine = self.engine.name();
+        (context.news)(News::Began { run: context.run.clone(), engine, revisions: None });
         let witness = Witness::with(&self.client, &argocd);
-        let engine = Engine {
+        let setup = Setup {
             client: self.client.clone(),
             argocd,
             namespace: self.platform.argocd.namespace.clone(),
@@ -245,7 +247,7 @@ impl Teardown {
         let look = async |app: &str, evidence| {
             context.belongings.explain(app, project, witness.as_ref(), evidence).await
         };
-        engine.run_and_tell(lease, signals, &noted, look, context.news).await
+        self.engine.run(setup, lease, signals, &noted, look, context.news).await
     }
 
     async fn applications(&self) -> Result<Vec<Application>, ClusterError> {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tiphys_engine::{Leftover, News};
 use tiphys_model::Plan;
-use tiphys_run::{Action, EngineName, EventLine, Recorder, RunView, Time};
+use tiphys_run::{Action, EventLine, Recorder, RunView, Time};
 use tokio::sync::oneshot;
 
 use crate::args::RunFormat;
@@ -64,14 +64,14 @@ impl Display {
             match news.recv_timeout(FRAME) {
                 Ok(News::Note(text)) => self.stage.aside(|| output::note(&text))?,
                 Ok(News::Warning(text)) => self.stage.aside(|| output::warning(&text))?,
-                Ok(News::Began { run, revisions }) => {
+                Ok(News::Began { run, engine, revisions }) => {
                     if let Some(revisions) = revisions {
                         output::note(&format!("the platform's revision is {revisions}"));
                     }
                     self.began = Instant::now();
                     let mut recorder =
                         Recorder::new(self.plan.clone(), self.action, Timestamp::now());
-                    let line = recorder.start(run, EngineName::Local, None);
+                    let line = recorder.start(run, engine, None);
                     self.recorder = Some(recorder);
                     self.line(&line)?;
                 }

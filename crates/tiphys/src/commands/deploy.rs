@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use tiphys_cluster::Access;
-use tiphys_engine::{Check, Deploy};
+use tiphys_engine::{Check, Deploy, Engine};
 use tiphys_install::bootstrap::{Taking, is_bootstrapped};
 use tiphys_model::{Exit, Plan, Platform};
 use tiphys_plan::Reach;
@@ -97,8 +97,9 @@ pub(crate) fn deploy(args: &DeployArgs, planned: Planned) -> Result<Exit, Failur
     let run = thread::spawn(move || {
         runtime::block_on(async {
             let client = access.client().await?;
-            let (place, platform) = (access.place(), deployed);
-            let deploy = Deploy { client, place, platform, plan, identity: identity(), check };
+            let (place, platform, engine) = (access.place(), deployed, Engine::Local);
+            let deploy =
+                Deploy { client, place, platform, plan, engine, identity: identity(), check };
             Box::pin(deploy.run(&|news| sender.send(news).unwrap_or_default())).await
         })
     });

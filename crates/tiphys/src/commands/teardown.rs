@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use tiphys_cluster::Access;
-use tiphys_engine::{DeployedGraph, Extent, Leftover, News, Teardown, TornDown, Wishes};
+use tiphys_engine::{DeployedGraph, Engine, Extent, Leftover, News, Teardown, TornDown, Wishes};
 use tiphys_model::{Exit, Plan, Platform, Scope};
 use tiphys_plan::Reach;
 use tiphys_run::Action;
@@ -95,8 +95,9 @@ pub(crate) fn remove(
     let run = thread::spawn(move || {
         runtime::block_on(async {
             let client = access.client().await?;
-            let identity = identity();
-            let teardown = Teardown { client, platform, graph, plan, extent, identity, wishes };
+            let (engine, identity) = (Engine::Local, identity());
+            let teardown =
+                Teardown { client, platform, graph, plan, extent, engine, identity, wishes };
             let tell = |news| match news {
                 News::Ask { answer, .. } if yes => answer.send(true).unwrap_or_default(),
                 news => sender.send(news).unwrap_or_default(),

@@ -1,0 +1,83 @@
+//! What executes a run. A new engine is a module like `local`, and a line in each `match` here.
+
+use std::sync::Arc;
+
+use futures::channel::mpsc::unbounded;
+use kube::Client;
+use tiphys_model::Plan;
+use tiphys_run::{Action, EngineName, Event, Evidence, Verdict};
+
+use crate::belongings::Belongings;
+use crate::hold::Hold;
+use crate::lease::Lease;
+use crate::local;
+use crate::news::News;
+use crate::signals::Signals;
+use tiphys_argocd::Actor;
+use tiphys_cluster::ClusterError;
+use tiphys_evidence::criteria::Prober;
+use tiphys_evidence::narrate;
+
+/// The engines of runs on a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// The driver in this process.
+    Local,
+}
+
+/// What a run works with.
+pub(crate) struct Setup {
+    pub(crate) client: Client,
+    pub(crate) argocd: Actor,
+    pub(crate) prober: Option<Prober>,
+    pub(crate) namespace: String,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) action: Action,
+    pub(crate) hold: Arc<Hold>,
+    pub(crate) held: bool,
+    /// What has to be gone with an app, in a teardown.
+    pub(crate) belongings: Option<Arc<Belongings>>,
+    /// How this run is called.
+    pub(crate) run: String,
+}
+
+impl Engine {
+    #[must_use]
+    pub fn name(self) -> EngineName {
+        match self {
+            Engine::Local => EngineName::Local,
+        }
+    }
+
+    /// Runs to the end, and tells what happens in the order in which it does, with evidence for
+    /// what failed. `noted` hears of it at once.
+    ///
+    /// The Lease is renewed meanwhile, and still held afterwards if it was not lost. An error means
+    /// that the run could not go on; what it had asked for goes on without it.
+    pub(crate) async fn run(
+        self,
+        setup: Setup,
+        lease: &mut Lease,
+        signals: &mut Signals,
+        noted: &dyn Fn(&Event),
+        look: impl AsyncFn(&str, Evidence) -> Evidence,
+        news: &dyn Fn(News),
+    ) -> Result<Verdict, ClusterError> {
+        let plan = setup.plan.clone();
+        let (sender, events) = unbounded();
+        let run = async {
+            let sender = sender;
+            let events = |time, event: Event| {
+                noted(&event);
+                // Whoever shows them is there for as long as this is.
+                sender.unbounded_send((time, event)).unwrap_or_default();
+            };
+            match self {
+                Engine::Local => local::run(setup, lease, signals, &events, news).await,
+            }
+        };
+        let show = |time, event| news(News::Event(time, event));
+        let (verdict, ()) = tokio::join!(run, narrate(events, &plan, look, show));
+        verdict
+    }
+}
