@@ -48,7 +48,7 @@ impl Deploy {
     /// stays held.
     pub async fn run(self, news: &dyn Fn(News)) -> Result<Verdict, ClusterError> {
         let note = |text: String| news(News::Note(text));
-        let mut signals = Signals::listen()?;
+        let mut signals = Signals::listen_in_run()?;
         let prepared = tokio::select! {
             prepared = self.prepare(&note) => prepared?,
             signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
@@ -122,7 +122,7 @@ impl Deploy {
             }
         };
         let look = async |app: &str, evidence| match &witness {
-            Some(witness) => witness.enrich(app, project, evidence).await,
+            Some(witness) => witness.gather(app, project, evidence).await.evidence,
             None => evidence,
         };
         let verdict = self.engine.run(setup, lease, signals, &noted, look, news).await?;

@@ -1,5 +1,6 @@
 //! What executes a run. A new engine is a module like `local`, and a line in each `match` here.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures::channel::mpsc::unbounded;
@@ -65,19 +66,32 @@ impl Engine {
     ) -> Result<Verdict, ClusterError> {
         let plan = setup.plan.clone();
         let (sender, events) = unbounded();
-        let run = async {
-            let sender = sender;
-            let events = |time, event: Event| {
-                noted(&event);
-                // Whoever shows them is there for as long as this is.
-                sender.unbounded_send((time, event)).unwrap_or_default();
-            };
-            match self {
-                Engine::Local => local::run(setup, lease, signals, &events, news).await,
-            }
+        let tell = |time, event: Event| {
+            noted(&event);
+            // Whoever shows them is there for as long as this is.
+            sender.unbounded_send((time, event)).unwrap_or_default();
         };
         let show = |time, event| news(News::Event(time, event));
-        let (verdict, ()) = tokio::join!(run, narrate(events, &plan, look, show));
-        verdict
+        let mut narrated = pin!(narrate(events, &plan, look, show));
+        let run = match self {
+            Engine::Local => Box::pin(local::run(setup, lease, signals, &tell, news)),
+        };
+        let ended = tokio::select! {
+            ended = run => ended,
+            () = &mut narrated => unreachable!("it ends with the sender, which is still here"),
+        };
+        sender.close_channel();
+        if !matches!(ended, Ok(verdict) if verdict != Verdict::LeaseLost) {
+            narrated.await;
+            return ended;
+        }
+        // The last evidence may take longer than the Lease lasts.
+        tokio::select! {
+            () = &mut narrated => ended,
+            error = lease.keep() => {
+                narrated.await;
+                Err(error)
+            }
+        }
     }
 }

@@ -9,19 +9,22 @@ use tiphys_cluster::{ClusterError, Kind};
 pub struct Signals {
     interrupt: unix::Signal,
     terminate: unix::Signal,
+    /// Nobody waits for it, but who listens is not ended by it.
+    _hangup: Option<unix::Signal>,
 }
 
 impl Signals {
     pub fn listen() -> Result<Self, ClusterError> {
-        let listen = |kind| {
-            unix::signal(kind).map_err(|error| {
-                ClusterError::new(Kind::Failed, "signals cannot be received", error.to_string())
-            })
-        };
         Ok(Signals {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
+            _hangup: None,
         })
+    }
+
+    /// The same for a run, which goes on when its terminal goes away.
+    pub(crate) fn listen_in_run() -> Result<Self, ClusterError> {
+        Ok(Signals { _hangup: Some(listen(SignalKind::hangup())?), ..Signals::listen()? })
     }
 
     pub async fn next(&mut self) -> Signal {
@@ -30,5 +33,28 @@ impl Signals {
             Some(()) = self.terminate.recv() => Signal::Terminate,
             else => std::future::pending().await,
         }
+    }
+}
+
+fn listen(kind: SignalKind) -> Result<unix::Signal, ClusterError> {
+    unix::signal(kind).map_err(|error| {
+        ClusterError::new(Kind::Failed, "signals cannot be received", error.to_string())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_terminal_that_goes_away_is_no_interrupt() {
+        let mut signals = Signals::listen_in_run().expect("signals can be received");
+        for name in ["-HUP", "-INT"] {
+            let own = std::process::id().to_string();
+            assert!(Command::new("kill").args([name, &own]).status().expect("a shell").success());
+        }
+        assert_eq!(signals.next().await, Signal::Interrupt);
     }
 }

@@ -89,7 +89,7 @@ pub struct TornDown {
 impl Teardown {
     /// Tears down. Whatever the end, the Lease is given up if it is still ours.
     pub async fn run(self, news: &dyn Fn(News)) -> Result<TornDown, ClusterError> {
-        let mut signals = Signals::listen()?;
+        let mut signals = Signals::listen_in_run()?;
         let ended = |verdict| TornDown { verdict, leftovers: Vec::new() };
         let namespace = &self.platform.argocd.namespace;
         let note = |text: String| news(News::Note(text));

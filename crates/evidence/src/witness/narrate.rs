@@ -5,61 +5,65 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt};
-use tiphys_model::Plan;
+use tiphys_model::{AppIx, Plan};
 use tiphys_run::{Event, Evidence, Time};
-
-use super::Witness;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 /// How many failures are looked at at once.
 const AT_ONCE: usize = 8;
-/// How long who reads may be kept waiting for a closer look.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// How long a line may wait for a closer look: its own, or that of a failure before it.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Shows events in the order in which they come. One that failed is shown when it has been looked
-/// at closer; those behind it wait meanwhile, and the run does not.
+/// at closer, or when that has taken too long; those behind it wait meanwhile, and the run does
+/// not.
 ///
 /// It ends with the stream. Run it beside the engine, which sends its events into a channel that
-/// takes any number of them; `look` is [`Witness::enrich`].
+/// takes any number of them.
 pub async fn narrate(
     events: impl Stream<Item = (Time, Event)>,
     plan: &Plan,
     look: impl AsyncFn(&str, Evidence) -> Evidence,
     show: impl Fn(Time, Event),
 ) {
+    let look = async |app, evidence| look(plan.app(app).app.name.as_str(), evidence).await;
+    in_order(events, look, show).await;
+}
+
+/// Every look begins when its failure is told, so that no line waits for more than one timeout,
+/// however many fail.
+async fn in_order(
+    events: impl Stream<Item = (Time, Event)>,
+    look: impl AsyncFn(AppIx, Evidence) -> Evidence,
+    show: impl Fn(Time, Event),
+) {
+    let (look, free) = (&look, &Semaphore::new(AT_ONCE));
     let closer = async |event: Event| match event {
         Event::Failed { app, state, cause, evidence } => {
-            let evidence = look(plan.app(app).app.name.as_str(), evidence).await;
+            let looked = async {
+                let _permit = free.acquire().await;
+                look(app, evidence.clone()).await
+            };
+            let evidence = match timeout(LOOK_TIMEOUT, looked).await {
+                Ok(evidence) => evidence,
+                Err(_) => unanswered(evidence),
+            };
             Event::Failed { app, state, cause, evidence }
         }
         other => other,
     };
-    in_order(events, closer, show).await;
-}
-
-/// Events are looked at a few at a time, and shown one after the other.
-async fn in_order(
-    events: impl Stream<Item = (Time, Event)>,
-    closer: impl AsyncFn(Event) -> Event,
-    show: impl Fn(Time, Event),
-) {
     let closer = &closer;
     let looked_at = events.map(|(time, event)| async move { (time, closer(event).await) });
-    let mut ordered = pin!(looked_at.buffered(AT_ONCE));
+    let mut ordered = pin!(looked_at.buffered(usize::MAX));
     while let Some((time, event)) = ordered.next().await {
         show(time, event);
     }
 }
 
-impl Witness {
-    /// Evidence, and what a closer look adds to it in reasonable time.
-    pub async fn enrich(&self, app: &str, project: &str, evidence: Evidence) -> Evidence {
-        let look = self.gather(app, project, evidence.clone());
-        if let Ok(found) = tokio::time::timeout(PATIENCE, look).await {
-            return found.evidence;
-        }
-        let unseen = vec![format!("more: no answer within {} s", PATIENCE.as_secs())];
-        Evidence { unseen, ..evidence }
-    }
+fn unanswered(evidence: Evidence) -> Evidence {
+    let unseen = vec![format!("more: no answer within {} s", LOOK_TIMEOUT.as_secs())];
+    Evidence { unseen, ..evidence }
 }
 
 #[cfg(test)]
@@ -67,29 +71,62 @@ mod tests {
     use std::cell::RefCell;
 
     use futures::stream;
-    use tiphys_model::AppIx;
+    use tiphys_run::{Cause, FailState};
     use tokio::time::{Instant, sleep};
 
     use super::*;
 
-    #[tokio::test(start_paused = true)]
-    async fn events_keep_their_order_and_wait_for_each_other_only_once() {
-        let app = AppIx::new(0);
-        let slow = || Event::Removing { app };
-        let events = [slow(), Event::Held, slow(), Event::Begun, slow()];
+    fn failed(app: usize) -> Event {
+        Event::Failed {
+            app: AppIx::new(app),
+            state: FailState::Failed,
+            cause: Cause::Degraded { message: None },
+            evidence: Evidence::default(),
+        }
+    }
+
+    /// When each event was shown, in seconds, and what its evidence says was not seen.
+    async fn shown(events: Vec<Event>, look: Duration) -> Vec<(u64, u64, Vec<String>)> {
         let numbered =
             events.into_iter().zip(1..).map(|(event, at)| (Time::from_millis(at), event));
         let began = Instant::now();
         let shown = RefCell::new(Vec::new());
-        let closer = async |event: Event| {
-            if matches!(event, Event::Removing { .. }) {
-                sleep(Duration::from_secs(5)).await;
-            }
-            event
+        let look = async |_, evidence| {
+            sleep(look).await;
+            evidence
         };
-        let show = |time: Time, _| shown.borrow_mut().push(time.as_millis());
-        in_order(stream::iter(numbered), closer, show).await;
-        assert_eq!(shown.into_inner(), [1, 2, 3, 4, 5]);
-        assert_eq!(began.elapsed(), Duration::from_secs(5), "they are looked at at once");
+        let show = |time: Time, event| {
+            let unseen = match event {
+                Event::Failed { evidence, .. } => evidence.unseen,
+                _ => Vec::new(),
+            };
+            shown.borrow_mut().push((time.as_millis(), began.elapsed().as_secs(), unseen));
+        };
+        in_order(stream::iter(numbered), look, show).await;
+        shown.into_inner()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn events_keep_their_order_and_only_what_is_behind_a_failure_waits() {
+        let mut events = vec![Event::Held, failed(0)];
+        events.extend(vec![Event::Begun; 2 * AT_ONCE]);
+        events.push(failed(1));
+        let last = events.len() as u64;
+        let shown = shown(events, Duration::from_secs(5)).await;
+        let order: Vec<u64> = shown.iter().map(|(seq, ..)| *seq).collect();
+        assert_eq!(order, (1..=last).collect::<Vec<_>>());
+        assert_eq!(shown[0].1, 0, "what comes before a failure is shown at once");
+        assert!(shown[1..].iter().all(|(_, at, _)| *at == 5), "all looks begin at once: {shown:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn looks_that_never_end_cost_one_timeout_however_many_there_are() {
+        let events: Vec<Event> = (0..40).map(failed).collect();
+        for (_, at, unseen) in shown(events, Duration::from_secs(3600)).await {
+            assert_eq!(
+                (at, unseen.as_slice()),
+                (15, &["more: no answer within 15 s".to_owned()][..])
+            );
+        }
     }
 }
