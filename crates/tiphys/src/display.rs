@@ -1,22 +1,20 @@
 //! Showing a run on a cluster while it goes on.
 
-use std::fs::File;
-use std::io::{IsTerminal, Write};
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::thread;
+use std::io::IsTerminal;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tiphys_engine::{Leftover, News};
-use tiphys_model::Plan;
-use tiphys_run::{Action, EventLine, Recorder, RunView, Time};
+use tiphys_model::Exit;
+use tiphys_run::{RunView, Time};
 use tokio::sync::oneshot;
 
 use crate::args::RunFormat;
 use crate::failure::Failure;
 use crate::output;
+use crate::record::{Record, Shown};
 use crate::stage::Stage;
 
 /// How often the screen is drawn.
@@ -29,97 +27,92 @@ pub(crate) fn identity() -> String {
     format!("tiphys on {host}, pid {}, since {:.0}", std::process::id(), Timestamp::now())
 }
 
-/// Shows what a run tells.
+/// Shows what a run tells. Nothing that goes wrong here ends the run.
 pub(crate) struct Display {
     stage: Stage,
-    action: Action,
-    plan: Arc<Plan>,
     view: RunView,
-    recorder: Option<Recorder>,
     began: Instant,
-    events: Option<File>,
+    /// What could not be written besides what is shown.
+    unwritten: Option<String>,
 }
 
 impl Display {
-    pub(crate) fn new(
-        action: Action,
-        plan: &Arc<Plan>,
-        format: RunFormat,
-        events: Option<&Path>,
-    ) -> Result<Self, Failure> {
-        Ok(Display {
+    pub(crate) fn new(format: RunFormat) -> Self {
+        Display {
             stage: Stage::new(format),
-            action,
             view: RunView::default(),
-            plan: plan.clone(),
-            recorder: None,
             began: Instant::now(),
-            events: events.map(File::create).transpose().map_err(Failure::Output)?,
-        })
+            unwritten: None,
+        }
     }
 
-    /// Until there is nothing more to show.
-    pub(crate) fn show(&mut self, news: &Receiver<News>) -> Result<(), Failure> {
+    /// Runs, records and shows that, until there is nothing more to show. Each has a thread of its
+    /// own: a slow disk does not hold up the run, and a slow terminal neither the run nor the
+    /// record.
+    pub(crate) fn follow<T: Send + 'static>(
+        &mut self,
+        record: Record,
+        run: impl FnOnce(&dyn Fn(News)) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let (tell, news) = channel();
+        let (show, shown) = channel();
+        let run = thread::spawn(move || run(&|news| tell.send(news).unwrap_or_default()));
+        let record = thread::spawn(move || record.keep(&news, &show));
+        self.show(&shown);
+        self.unwritten = join(record)?;
+        join(run)?
+    }
+
+    fn show(&mut self, shown: &Receiver<Shown>) {
         loop {
-            match news.recv_timeout(FRAME) {
-                Ok(News::Note(text)) => self.stage.aside(|| output::note(&text))?,
-                Ok(News::Warning(text)) => self.stage.aside(|| output::warning(&text))?,
-                Ok(News::Began { run, engine, revisions }) => {
-                    if let Some(revisions) = revisions {
-                        output::note(&format!("the platform's revision is {revisions}"));
+            match shown.recv_timeout(FRAME) {
+                Ok(Shown::Note(text)) => self.stage.aside(|| output::note(&text)),
+                Ok(Shown::Warning(text)) => self.stage.aside(|| output::warning(&text)),
+                Ok(Shown::Line(line)) => {
+                    if self.view.started.is_none() {
+                        self.began = Instant::now();
                     }
-                    self.began = Instant::now();
-                    let mut recorder =
-                        Recorder::new(self.plan.clone(), self.action, Timestamp::now());
-                    let line = recorder.start(run, engine, None);
-                    self.recorder = Some(recorder);
-                    self.line(&line)?;
+                    self.view.fold(&line);
+                    self.stage.show(&line);
                 }
-                Ok(News::Event(time, event)) => {
-                    let recorder = self.recorder.as_mut();
-                    if let Some(line) = recorder.and_then(|r| r.record(time, &event)) {
-                        self.line(&line)?;
-                    }
-                }
-                Ok(News::Ask { leftovers, answer }) => ask(&leftovers, answer),
+                Ok(Shown::Ask { leftovers, answer }) => ask(&leftovers, answer),
                 Err(RecvTimeoutError::Timeout) => {
-                    if self.recorder.is_some() {
-                        let now = Time::START + self.began.elapsed();
-                        self.stage.draw(&self.view, now)?;
+                    if self.view.started.is_some() {
+                        self.stage.draw(&self.view, Time::START + self.began.elapsed());
                     }
                 }
-                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                Err(RecvTimeoutError::Disconnected) => return,
             }
         }
     }
 
-    fn line(&mut self, line: &EventLine) -> Result<(), Failure> {
-        if let Some(file) = &mut self.events {
-            let written = serde_json::to_writer(&mut *file, line).map_err(std::io::Error::from);
-            written.and_then(|()| writeln!(file)).map_err(Failure::Output)?;
-        }
-        self.view.fold(line);
-        self.stage.show(line)
-    }
-
     /// The summary; `again` is the command that resumes.
-    pub(crate) fn close(&mut self, again: &str) -> Result<(), Failure> {
-        match self.recorder {
-            Some(_) => self.stage.close(&self.view, again),
-            None => Ok(()),
+    pub(crate) fn close(&mut self, again: &str) {
+        if self.view.started.is_some() {
+            self.stage.close(&self.view, again);
         }
     }
 
     /// Text for people: below the run, or, beside JSON, where people look.
-    pub(crate) fn say(&mut self, text: &str) -> Result<(), Failure> {
-        match self.stage {
-            Stage::Jsonl => {
-                output::error(&format!("{text}\n"));
-                Ok(())
-            }
-            Stage::Lines | Stage::Screen { .. } => self.stage.say(text),
+    pub(crate) fn say(&mut self, text: &str) {
+        if self.stage.is_json() {
+            output::error(&format!("{text}\n"));
+        } else {
+            self.stage.say(text);
         }
     }
+
+    /// Tells what was not written, and how the program ends.
+    pub(crate) fn end(&self, exit: Exit) -> Exit {
+        if let Some(unwritten) = &self.unwritten {
+            output::warning(unwritten);
+        }
+        self.stage.end(exit)
+    }
+}
+
+fn join<T>(thread: JoinHandle<T>) -> Result<T, Failure> {
+    thread.join().map_err(|_| Failure::Bug("the run panicked".to_owned()))
 }
 
 /// Asks on the terminal, in a thread of its own: who does not answer can still interrupt.

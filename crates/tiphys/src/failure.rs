@@ -2,6 +2,7 @@
 //! exit code, here and nowhere else.
 
 use std::io;
+use std::path::PathBuf;
 
 use tiphys_cluster::ClusterError;
 use tiphys_model::scope::ScopeError;
@@ -23,6 +24,8 @@ pub(crate) enum Failure {
     Scope { given: String, why: Option<ScopeError>, nearest: Option<String> },
     /// An app that is not there, and why it is asked for.
     App { given: AppName, why: Option<&'static str>, nearest: Option<String> },
+    /// The file of `--events` cannot be opened.
+    Events { path: PathBuf, error: io::Error },
     /// The data could not be written.
     Output(io::Error),
     /// The cluster, or something in it.
@@ -40,10 +43,12 @@ pub(crate) enum Failure {
 impl Failure {
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Failure::Input(_) | Failure::Platform(..) | Failure::Environment { .. } => {
-                Exit::Configuration
-            }
-            Failure::Plan { .. } | Failure::Health(_) => Exit::Configuration,
+            Failure::Input(_)
+            | Failure::Platform(..)
+            | Failure::Environment { .. }
+            | Failure::Plan { .. }
+            | Failure::Health(_)
+            | Failure::Events { .. } => Exit::Configuration,
             Failure::Scope { .. } | Failure::App { .. } => Exit::NotFound,
             Failure::NobodyToAsk => Exit::Usage,
             Failure::Cluster(error) => error.exit(),
@@ -134,6 +139,12 @@ impl Failure {
                 next: Some(
                     "this is a mistake in Tiphys: please report it with the command".to_owned(),
                 ),
+            }),
+            Failure::Events { path, error } => render_notice(&Notice {
+                what: "the events cannot be written".to_owned(),
+                place: Some(path.display().to_string()),
+                why: Some(error.to_string()),
+                next: Some("give a file that can be written with `--events FILE`".to_owned()),
             }),
             Failure::Output(error) => render_notice(&Notice {
                 what: "the output could not be written".to_owned(),

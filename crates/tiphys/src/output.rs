@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use tiphys_report::Size;
 
 use crate::failure::Failure;
+use crate::lossy::LossyWriter;
 
 /// Writes data for programs to stdout, byte for byte.
 pub(crate) fn data(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
@@ -22,6 +23,16 @@ pub(crate) fn text_while_read(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<bool, Failure> {
     buffered(anstream::stdout().lock(), write)
+}
+
+/// As [`data`], for what must not end because it cannot be written.
+pub(crate) fn lossy_data() -> LossyWriter {
+    LossyWriter::new(Box::new(io::stdout()))
+}
+
+/// As [`text`], likewise.
+pub(crate) fn lossy_text() -> LossyWriter {
+    LossyWriter::new(Box::new(io::BufWriter::new(anstream::stdout())))
 }
 
 /// A reader that has seen enough (`| head`) is no failure.

@@ -2,14 +2,22 @@
 
 use std::io::IsTerminal;
 
+use tiphys_model::Exit;
 use tiphys_report::{Size, Summary, event_line, frame};
 use tiphys_run::{EventKind, EventLine, RunView, Time};
 
 use crate::args::RunFormat;
-use crate::failure::Failure;
+use crate::lossy::LossyWriter;
 use crate::output;
+use crate::record;
 
-pub(crate) enum Stage {
+/// What is shown, and stdout. A stdout that cannot be written to is told in the end.
+pub(crate) struct Stage {
+    form: Form,
+    out: LossyWriter,
+}
+
+enum Form {
     /// One line for each transition, then the summary.
     Lines,
     /// One line of JSON for each event, and nothing else on stdout.
@@ -24,76 +32,82 @@ pub(crate) enum Stage {
 
 impl Stage {
     pub(crate) fn new(format: RunFormat) -> Self {
-        match format {
-            RunFormat::Jsonl => Stage::Jsonl,
+        let form = match format {
+            RunFormat::Jsonl => return Stage { form: Form::Jsonl, out: output::lossy_data() },
             RunFormat::Text if std::io::stdout().is_terminal() => {
-                Stage::Screen { size: output::terminal_size(), drawn: 0 }
+                Form::Screen { size: output::terminal_size(), drawn: 0 }
             }
-            RunFormat::Text => Stage::Lines,
-        }
+            RunFormat::Text => Form::Lines,
+        };
+        Stage { form, out: output::lossy_text() }
     }
 
-    pub(crate) fn show(&mut self, line: &EventLine) -> Result<(), Failure> {
-        match self {
-            Stage::Lines => match event_line(line) {
-                Some(text) => output::text(|out| writeln!(out, "{text}")),
-                None => Ok(()),
-            },
-            Stage::Jsonl => output::data(|out| {
-                serde_json::to_writer(&mut *out, line)?;
-                writeln!(out)
-            }),
-            Stage::Screen { drawn, .. } => {
-                let Some(text) = event_line(line).filter(|_| is_news(&line.kind)) else {
-                    return Ok(());
-                };
-                let erase = erase(std::mem::take(drawn));
-                output::text(|out| writeln!(out, "{erase}{text}"))
-            }
+    pub(crate) fn is_json(&self) -> bool {
+        matches!(self.form, Form::Jsonl)
+    }
+
+    pub(crate) fn show(&mut self, line: &EventLine) {
+        let text = match self.form {
+            Form::Jsonl => return self.out.write(&record::json(line)),
+            Form::Lines => event_line(line),
+            Form::Screen { .. } => event_line(line).filter(|_| is_news(&line.kind)),
+        };
+        if let Some(text) = text {
+            self.write(&format!("{text}\n"));
         }
     }
 
     /// Something that is no event of a run; JSON has no place for it.
-    pub(crate) fn say(&mut self, text: &str) -> Result<(), Failure> {
-        let erase = match self {
-            Stage::Jsonl => return Ok(()),
-            Stage::Lines => String::new(),
-            Stage::Screen { drawn, .. } => erase(std::mem::take(drawn)),
-        };
-        output::text(|out| writeln!(out, "{erase}{text}"))
+    pub(crate) fn say(&mut self, text: &str) {
+        if !self.is_json() {
+            self.write(&format!("{text}\n"));
+        }
     }
 
     /// Something beside the run, which is not for stdout: a screen makes room for it.
-    pub(crate) fn aside(&mut self, say: impl FnOnce()) -> Result<(), Failure> {
-        if let Stage::Screen { drawn, .. } = self {
-            let erase = erase(std::mem::take(drawn));
-            output::text(|out| write!(out, "{erase}"))?;
-        }
+    pub(crate) fn aside(&mut self, say: impl FnOnce()) {
+        let erase = self.erase();
+        self.out.draw(&erase);
         say();
-        Ok(())
     }
 
     /// Draws the moment; only a screen has one.
-    pub(crate) fn draw(&mut self, view: &RunView, now: Time) -> Result<(), Failure> {
-        let Stage::Screen { size, drawn } = self else { return Ok(()) };
-        let lines = frame(view, now, *size);
-        let erase = erase(std::mem::replace(drawn, lines.len()));
-        output::text(|out| writeln!(out, "{erase}{}", lines.join("\n")))
+    pub(crate) fn draw(&mut self, view: &RunView, now: Time) {
+        let Form::Screen { size, .. } = self.form else { return };
+        let erase = self.erase();
+        let lines = frame(view, now, size);
+        self.out.draw(&format!("{erase}{}\n", lines.join("\n")));
+        self.form = Form::Screen { size, drawn: lines.len() };
     }
 
     /// The summary: below the lines, or, beside JSON, where people look.
-    pub(crate) fn close(&mut self, view: &RunView, resume: &str) -> Result<(), Failure> {
+    pub(crate) fn close(&mut self, view: &RunView, resume: &str) {
         let summary = Summary::new(view, resume);
-        match self {
-            Stage::Lines => output::text(|out| write!(out, "\n{summary}")),
-            Stage::Jsonl => {
-                output::error(&summary.to_string());
-                Ok(())
-            }
-            Stage::Screen { drawn, .. } => {
-                let erase = erase(std::mem::take(drawn));
-                output::text(|out| write!(out, "{erase}\n{summary}"))
-            }
+        if self.is_json() {
+            output::error(&summary.to_string());
+        } else {
+            self.write(&format!("\n{summary}"));
+        }
+    }
+
+    /// Tells what was not written, and how the program ends: a program that reads half a log must
+    /// not take it for a whole one.
+    pub(crate) fn end(&self, exit: Exit) -> Exit {
+        let Some(loss) = self.out.loss() else { return exit };
+        output::warning(&loss.told("stdout"));
+        if self.is_json() && exit == Exit::Done { Exit::Failed } else { exit }
+    }
+
+    fn write(&mut self, text: &str) {
+        let erase = self.erase();
+        self.out.write(&format!("{erase}{text}"));
+    }
+
+    /// What clears the last drawing.
+    fn erase(&mut self) -> String {
+        match &mut self.form {
+            Form::Screen { drawn, .. } => erase(std::mem::take(drawn)),
+            Form::Lines | Form::Jsonl => String::new(),
         }
     }
 }

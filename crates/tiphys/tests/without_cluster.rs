@@ -62,7 +62,7 @@ spec:
 ";
 const CHECKSUM: &str = "6356b73f40c937cd6005466a21d35c90abfabb58190f9d44444d58c4513bb173";
 
-const CASES: [(&str, &str, i32); 48] = [
+const CASES: [(&str, &str, i32); 52] = [
     ("bootstrap-absent-manifests", "bootstrap -f absent.yaml --kubeconfig kubeconfig", 3),
     ("bootstrap-no-pins", "bootstrap --kubeconfig kubeconfig", 3),
     ("bootstrap-other-checksum", "bootstrap -f bootstrap.yaml --kubeconfig kubeconfig", 3),
@@ -91,6 +91,9 @@ const CASES: [(&str, &str, i32); 48] = [
     ),
     ("deploy-bad-timeout", "deploy --kubeconfig kubeconfig --timeout soon", 2),
     ("deploy-dry-run-unreachable", "deploy --dry-run --kubeconfig kubeconfig", 6),
+    ("deploy-events-nowhere", "deploy --kubeconfig kubeconfig --events nowhere/events", 3),
+    ("deploy-events-folder", "deploy -f pinned.yaml --kubeconfig kubeconfig --events .", 3),
+    ("deploy-events-unreachable", "deploy --kubeconfig kubeconfig --events /dev/full", 6),
     ("validate-no-platform", "validate -f nowhere.yaml --kubeconfig kubeconfig", 3),
     ("validate-no-kubeconfig", "validate --kubeconfig nowhere", 3),
     ("validate-no-such-scope", "validate --kubeconfig kubeconfig --scope stack:t", 5),
@@ -109,6 +112,7 @@ const CASES: [(&str, &str, i32); 48] = [
     ("teardown-no-kubeconfig", "teardown --kubeconfig nowhere", 3),
     ("teardown-no-such-context", "teardown --kubeconfig kubeconfig --context there", 3),
     ("teardown-unreachable", "teardown --kubeconfig kubeconfig", 6),
+    ("teardown-events-nowhere", "teardown --kubeconfig kubeconfig --events nowhere/events", 3),
     ("teardown-nobody-to-ask", "teardown --clean-leftovers --kubeconfig kubeconfig", 2),
     ("teardown-force-what", "teardown --force-finalizer main --kubeconfig kubeconfig", 2),
     ("teardown-unknown-format", "teardown -o json", 2),

@@ -23,6 +23,7 @@ mod snapshots;
 mod stale;
 mod status;
 mod teardown;
+mod unwritten;
 mod warning;
 mod waves;
 
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Case::new("deploy_gives_the_same_cluster_twice", same::inventory_for_the_same_inputs),
         Case::new("deploy_is_flat_among_thousands_of_applications", scale::among_thousands).soak(),
         Case::new("deploy_warns_of_what_it_passes_over", warning::of_what_a_run_passes_over),
+        Case::new("runs_end_well_on_a_full_disk", unwritten::on_a_full_disk),
         Case::new("deploy_resumes_after_being_killed", resume::after_kills),
         Case::new("deploy_believes_no_health_from_before_the_sync", stale::from_before_the_sync),
         Case::new("a_run_that_lost_its_lease_does_nothing_more", resume::after_a_stop),

@@ -4,6 +4,7 @@ mod ansible;
 
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tiphys_cluster::{Access, ClusterError, Kind};
@@ -13,10 +14,11 @@ use tiphys_install::bootstrap::{
 use tiphys_install::configure::{Mode, configure};
 use tiphys_install::mounted::Mounted;
 use tiphys_model::bootstrap::Installer;
-use tiphys_model::{Bootstrap, Exit, Platform};
+use tiphys_model::{Bootstrap, Exit, Platform, Scope};
 
-use crate::args::{BootstrapArgs, DeployArgs, DocumentFormat, GivenScope, PlatformArgs, RunFormat};
-use crate::commands::deploy::{self, Planned};
+use crate::args::{BootstrapArgs, DocumentFormat, RunFormat};
+use crate::commands::deploy::Deployment;
+use crate::commands::plan::plan;
 use crate::commands::preflight;
 use crate::failure::Failure;
 use crate::written::{self, Written};
@@ -46,7 +48,7 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
         mounted: &mounted,
         taking: if args.adopt { Taking::Fields } else { Taking::NoFields },
     };
-    let (access, credentials) = (&phase1.access, &args.setup.credentials);
+    let (access, credentials) = (&phase1.access, &args.setup.credentials.credentials);
     if let Some(exit) = preflight::first(&platform, access, credentials, phase1.taking)? {
         return Ok(exit);
     }
@@ -66,21 +68,18 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
         output::note(&format!("`tiphys deploy -f {file}` starts the run"));
         return Ok(Exit::Done);
     }
-    let args = DeployArgs {
-        platform: PlatformArgs { file: Some(args.setup.file.clone()), scope: GivenScope::PLATFORM },
-        cluster: args.setup.cluster.clone(),
-        credentials: args.setup.credentials.clone(),
-        with_dependencies: false,
-        dry_run: false,
+    let file = args.setup.file.clone();
+    let deployment = Deployment {
+        access: phase1.access,
+        plan: Arc::new(plan(&platform, &Scope::Platform)?),
+        platform: Arc::new(platform),
+        again: format!("tiphys deploy -f {}", file.display()),
+        committed: (!args.allow_uncommitted).then_some(file),
         prune: false,
-        allow_uncommitted: args.allow_uncommitted,
-        timeout: None,
-        plan: None,
         events: None,
-        output: RunFormat::Text,
+        format: RunFormat::Text,
     };
-    let planned = Planned::new(&args, platform)?;
-    deploy::deploy(&args, planned)
+    deployment.run()
 }
 
 /// Where the files are seen from that a platform file names.

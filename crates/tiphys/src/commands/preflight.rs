@@ -1,5 +1,7 @@
 //! `tiphys preflight`: Phase 0. It changes nothing.
 
+use std::path::Path;
+
 use tiphys_assess::preflight::{Outcome, Readiness, Report, Section};
 use tiphys_cluster::Access;
 use tiphys_engine::Signals;
@@ -9,7 +11,7 @@ use tiphys_model::{Exit, Platform};
 use tiphys_report::{JunitReport, PreflightReport};
 use tiphys_run::Signal;
 
-use crate::args::{CredentialsArgs, PreflightArgs, PreflightFormat};
+use crate::args::{PreflightArgs, PreflightFormat};
 use crate::failure::Failure;
 use crate::{input, output, runtime};
 
@@ -41,11 +43,10 @@ pub(crate) fn run(args: &PreflightArgs) -> Result<Exit, Failure> {
 pub(crate) fn first(
     platform: &Platform,
     access: &Access,
-    credentials: &CredentialsArgs,
+    credentials: &Path,
     taking: Taking,
 ) -> Result<Option<Exit>, Failure> {
     output::note("looking at what the platform needs, before anything is changed");
-    let credentials = &credentials.credentials;
     let report = match look(Preflight { platform, access, credentials, strict: false })? {
         Ok(report) => report,
         Err(interrupted) => return Ok(Some(interrupted)),

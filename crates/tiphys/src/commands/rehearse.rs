@@ -35,7 +35,7 @@ pub(crate) fn run(args: RehearseArgs) -> Result<Exit, Failure> {
     if args.teardown {
         exit = exit.max(player.play(Action::Teardown)?);
     }
-    Ok(exit)
+    Ok(player.end(exit))
 }
 
 /// A fault for an app that is not there would never strike.

@@ -1,12 +1,9 @@
 //! `tiphys teardown`: the platform off a real cluster.
 
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
-use std::thread;
 
 use tiphys_cluster::Access;
-use tiphys_engine::{DeployedGraph, Engine, Extent, Leftover, News, Teardown, TornDown, Wishes};
+use tiphys_engine::{DeployedGraph, Engine, Extent, Leftover, News, Teardown, Wishes};
 use tiphys_model::{Exit, Plan, Platform, Scope};
 use tiphys_plan::Reach;
 use tiphys_run::Action;
@@ -16,12 +13,14 @@ use crate::commands::plan::plan_reaching;
 use crate::display::{Display, can_ask, identity};
 use crate::failure::Failure;
 use crate::located::{self, Located};
+use crate::record::{EventsFile, Record};
 use crate::{output, runtime};
 
 pub(crate) fn run(args: &TeardownArgs) -> Result<Exit, Failure> {
     if args.clean_leftovers && !args.yes && !can_ask() {
         return Err(Failure::NobodyToAsk);
     }
+    let events = args.events.as_deref().map(EventsFile::open).transpose()?;
     let access = args.cluster.access();
     let Some(Located { platform, graph }) = located::deployed(&args.platform, &access)? else {
         let namespace = &args.platform.namespace;
@@ -41,7 +40,7 @@ pub(crate) fn run(args: &TeardownArgs) -> Result<Exit, Failure> {
     };
     let removal = Removal { platform, graph, plan, extent, wishes, yes: args.yes };
     let again = format!("teardown{}", repeat(args));
-    let (exit, leftovers) = remove(access, removal, args.output, args.events.as_deref(), &again)?;
+    let (exit, leftovers) = remove(access, removal, args.output, events, &again)?;
     if leftovers.iter().any(|leftover| leftover.certain) && !args.clean_leftovers {
         output::note(&format!("`tiphys {again} --clean-leftovers` removes what is the platform's"));
     }
@@ -85,34 +84,33 @@ pub(crate) fn remove(
     access: Access,
     removal: Removal,
     format: RunFormat,
-    events: Option<&Path>,
+    events: Option<EventsFile>,
     again: &str,
 ) -> Result<(Exit, Vec<Leftover>), Failure> {
     let Removal { platform, graph, plan, extent, wishes, yes } = removal;
-    let mut display = Display::new(Action::Teardown, &plan, format, events)?;
-    let (sender, news) = channel();
+    let mut display = Display::new(format);
+    let record = Record::new(Action::Teardown, &plan, events);
     let platform = Arc::new(platform);
-    let run = thread::spawn(move || {
+    let ended = display.follow(record, move |tell| {
+        let tell = |news| match news {
+            News::Ask { answer, .. } if yes => answer.send(true).unwrap_or_default(),
+            news => tell(news),
+        };
         runtime::block_on(async {
             let client = access.client().await?;
             let (engine, identity) = (Engine::Local, identity());
             let teardown =
                 Teardown { client, platform, graph, plan, extent, engine, identity, wishes };
-            let tell = |news| match news {
-                News::Ask { answer, .. } if yes => answer.send(true).unwrap_or_default(),
-                news => sender.send(news).unwrap_or_default(),
-            };
             Box::pin(teardown.run(&tell)).await
         })
     });
-    display.show(&news)?;
-    let ended = run.join().map_err(|_| Failure::Bug("the run panicked".to_owned()))?;
     // What went wrong after the run is told below what the run has done.
-    display.close(&format!("tiphys {again}"))?;
-    let TornDown { verdict, leftovers } = ended?;
+    display.close(&format!("tiphys {again}"));
+    let leftovers = ended.as_ref().map_or(&[][..], |ended| &ended.leftovers);
     if !leftovers.is_empty() {
         let list: String = leftovers.iter().map(|leftover| format!("\n  {leftover}")).collect();
-        display.say(&format!("\nLeft in the cluster:{list}"))?;
+        display.say(&format!("\nLeft in the cluster:{list}"));
     }
-    Ok((verdict.exit(), leftovers))
+    let exit = display.end(ended.as_ref().map_or(Exit::Done, |ended| ended.verdict.exit()));
+    Ok((exit, ended?.leftovers))
 }

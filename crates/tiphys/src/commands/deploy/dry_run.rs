@@ -1,14 +1,13 @@
 //! `tiphys deploy --dry-run`: what a run would find to do, without touching anything.
 
+use tiphys_cluster::Access;
 use tiphys_inspect::{Forecast, forecast};
 use tiphys_model::{Exit, Plan, Platform};
 
-use crate::args::DeployArgs;
 use crate::failure::Failure;
 use crate::{output, runtime};
 
-pub(super) fn run(args: &DeployArgs, platform: &Platform, plan: &Plan) -> Result<Exit, Failure> {
-    let access = args.cluster.access();
+pub(super) fn run(access: &Access, platform: &Platform, plan: &Plan) -> Result<Exit, Failure> {
     let found = runtime::block_on(async {
         let client = access.client().await?;
         forecast(&client, platform, plan).await

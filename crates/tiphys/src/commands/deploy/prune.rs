@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use tiphys_cluster::Access;
 use tiphys_engine::{DeployedGraph, Extent, GraphStore, Wishes};
 use tiphys_model::{AppName, Exit, Platform};
 
-use crate::args::DeployArgs;
+use crate::args::RunFormat;
 use crate::commands::teardown::{Removal, remove};
 use crate::failure::Failure;
 use crate::{output, runtime};
 
-pub(super) fn run(args: &DeployArgs, platform: &Platform) -> Result<Exit, Failure> {
-    let access = args.cluster.access();
+pub(super) fn run(access: Access, platform: &Platform, format: RunFormat) -> Result<Exit, Failure> {
     let namespace = &platform.argocd.namespace;
     let graph = runtime::block_on(async {
         let client = access.client().await?;
@@ -36,7 +36,7 @@ pub(super) fn run(args: &DeployArgs, platform: &Platform) -> Result<Exit, Failur
         yes: false,
     };
     // The deployment has its own file of events, and this is another run.
-    let (exit, _) = remove(access, removal, args.output, None, "deploy --prune")?;
+    let (exit, _) = remove(access, removal, format, None, "deploy --prune")?;
     Ok(exit)
 }
 

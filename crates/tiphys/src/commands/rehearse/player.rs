@@ -61,7 +61,7 @@ impl Player {
         let stop = loop {
             match self.simulation.next_at() {
                 Some(at) if at > until => {
-                    self.draw(until)?;
+                    self.draw(until);
                     if self.speed != Speed::Max {
                         thread::sleep(FRAME);
                     }
@@ -69,7 +69,7 @@ impl Player {
                 }
                 _ => {
                     let stop = self.simulation.advance();
-                    self.show_new(action)?;
+                    self.show_new(action);
                     if let Some(stop) = stop {
                         break stop;
                     }
@@ -79,7 +79,7 @@ impl Player {
         match stop {
             Stop::Finished(_) => {
                 let resume = format!("tiphys {}{}", action.as_str(), self.resume);
-                self.stage.close(&self.view, &resume)?;
+                self.stage.close(&self.view, &resume);
                 let finished = self.view.finished.as_ref().map(RunFinished::exit);
                 finished.ok_or_else(|| Failure::Bug("the log has no last line".to_owned()))
             }
@@ -88,45 +88,48 @@ impl Player {
         }
     }
 
-    fn draw(&mut self, at: Time) -> Result<(), Failure> {
-        if self.view.started.is_none() {
-            return Ok(());
-        }
-        let now = Time::START + (at - self.simulation.began());
-        self.stage.draw(&self.view, now)
+    /// Tells what could not be shown, and how the program ends.
+    pub(super) fn end(&self, exit: Exit) -> Exit {
+        self.stage.end(exit)
     }
 
-    fn show_new(&mut self, action: Action) -> Result<(), Failure> {
+    fn draw(&mut self, at: Time) {
+        if self.view.started.is_some() {
+            let now = Time::START + (at - self.simulation.began());
+            self.stage.draw(&self.view, now);
+        }
+    }
+
+    fn show_new(&mut self, action: Action) {
         while let Some(record) = self.simulation.records().get(self.shown).cloned() {
             self.shown += 1;
             if record.epoch != self.epoch {
                 if self.view.finished.is_none() && self.recorder.is_some() {
-                    self.stage.say("killed: the next run takes over when the lease is free")?;
+                    self.stage.say("killed: the next run takes over when the lease is free");
                 }
                 self.epoch = record.epoch;
-                self.start_log(action)?;
+                self.start_log(action);
             }
             let line = self.recorder.as_mut().and_then(|r| r.record(record.elapsed, &record.event));
             if let Some(line) = line {
-                self.show(&line)?;
+                self.show(&line);
             }
         }
-        Ok(())
     }
 
     /// A driver begins: the first one, or another after a crash.
-    fn start_log(&mut self, action: Action) -> Result<(), Failure> {
+    fn start_log(&mut self, action: Action) {
         let plan = self.simulation.plan().clone();
         let run = run_id(plan.digest.as_str(), self.seed, self.epoch);
         let mut recorder = Recorder::new(plan, action, origin(self.simulation.began()));
         let line = recorder.start(run, EngineName::Simulated, Some(self.seed));
         self.recorder = Some(recorder);
-        self.show(&line)
+        self.show(&line);
     }
 
-    fn show(&mut self, line: &EventLine) -> Result<(), Failure> {
+    fn show(&mut self, line: &EventLine) {
         self.view.fold(line);
-        self.stage.show(line)
+        self.stage.show(line);
     }
 }
 
