@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use list::list;
-pub use observe::AUTOMATED;
 pub use observe::Unreadable;
 
 /// The annotation that asks Argo CD to compare an Application anew; it removes it afterwards.

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use tiphys_argocd::Application;
 use tiphys_model::{Health, SyncStatus};
-use tiphys_run::{ConditionKind, Observation, OperationPhase, Stamp};
+use tiphys_run::{ConditionKind, Initiator, Observation, OperationPhase, Stamp};
 
 const ID: &str = "0123456789ab/vault/3/1";
 
@@ -142,9 +142,17 @@ fn an_operation_is_ours_only_with_an_id_of_ours() {
     let garbled = id(json!({ "info": [{ "name": "tiphys.dev/operation", "value": "x" }] }));
     assert_eq!(garbled.id, None);
     let automated = id(json!({ "initiatedBy": { "automated": true } }));
-    assert_eq!((automated.id, &*automated.by), (None, "Argo CD's automated sync"));
+    assert_eq!((automated.id, &automated.by), (None, &Initiator::Automated));
+    assert_eq!(automated.by.to_string(), "Argo CD's automated sync");
     let alice = id(json!({ "initiatedBy": { "username": "alice" } }));
-    assert_eq!((alice.id, &*alice.by), (None, "alice"));
+    assert_eq!((alice.id, &alice.by), (None, &Initiator::Named("alice".into())));
+    assert_eq!(alice.by.to_string(), "alice");
+    assert_eq!(id(json!({})).by.to_string(), "somebody unnamed");
+    let ended = json!({
+        "phase": "Succeeded", "operation": { "initiatedBy": { "automated": true } },
+    });
+    let last = observe(with("/status/operationState", ended)).last.unwrap();
+    assert_eq!(last.operation.by, Initiator::Automated);
 }
 
 #[test]

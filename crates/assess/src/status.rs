@@ -17,7 +17,7 @@ use tiphys_model::platform::Hold as HoldPolicy;
 use tiphys_model::{AppIx, AppName, Health, Plan, PlatformName, Role, SyncStatus};
 
 use tiphys_run::Stamp;
-use tiphys_run::{Observation, Operation};
+use tiphys_run::{Initiator, Observation, Operation};
 
 pub use checklist::{Answer, Check, Known, checklist};
 pub use judge::{Judgement, State};
@@ -52,8 +52,6 @@ pub enum Installed {
 #[derive(Debug, Clone)]
 pub struct Seen {
     pub observation: Arc<Observation>,
-    /// The operation under way, or else the last one, is Argo CD's own.
-    pub automated: bool,
     /// When its health became what it is.
     pub health_since: Option<Stamp>,
 }
@@ -249,14 +247,14 @@ fn bypasses(plan: &Plan, situation: &Situation) -> Vec<Bypass> {
         let running: Option<&Operation> = observation.operation.as_ref();
         let last = observation.last.as_ref();
         let operation = running.or_else(|| last.map(|last| &last.operation))?;
-        if operation.id.is_some() || (seen.automated && !held) {
+        if operation.id.is_some() || (operation.by == Initiator::Automated && !held) {
             return None;
         }
         let under_way = running.is_some() || last.is_some_and(|last| !last.phase.is_over());
         let finished = last.filter(|_| !under_way).and_then(|last| last.finished_at);
         Some(Bypass {
             app: app.to_owned(),
-            by: operation.by.clone(),
+            by: operation.by.clone().into(),
             running: under_way,
             finished_at: finished.and_then(timestamp),
         })

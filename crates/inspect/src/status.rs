@@ -216,10 +216,7 @@ pub(crate) fn seen(application: &Application) -> Result<Seen, ClusterError> {
     };
     let observation = application.observe().map_err(unreadable)?;
     let health_since = application.health_since().map_err(unreadable)?;
-    let last = application.status.operation_state.as_ref().map(|last| &last.operation);
-    let operation = application.operation.as_ref().or(last);
-    let automated = operation.is_some_and(|operation| operation.initiated_by.automated);
-    Ok(Seen { observation: observation.into(), automated, health_since })
+    Ok(Seen { observation: observation.into(), health_since })
 }
 
 /// What stands around the Applications.
@@ -311,23 +308,5 @@ mod tests {
         assert_eq!(at("2026-11-15T12:00:40Z").unwrap().map(|stamp| stamp.0), Some(1_794_744_040));
         assert_eq!(since(json!({ "status": "Healthy" })).unwrap(), None);
         assert!(at("yesterday").unwrap_err().why.contains("lastTransitionTime"));
-    }
-
-    #[test]
-    fn who_asked_for_an_operation_is_known() {
-        let automated = |value: Value| {
-            let application: Application = serde_json::from_value(value).unwrap();
-            seen(&application).unwrap().automated
-        };
-        let metadata = json!({ "name": "a", "resourceVersion": "7" });
-        let state = json!({
-            "phase": "Succeeded", "operation": { "initiatedBy": { "automated": true } },
-        });
-        let status = json!({ "operationState": state });
-        assert!(automated(json!({ "metadata": metadata, "spec": {}, "status": status })));
-        let running = json!({ "initiatedBy": { "username": "alice" } });
-        assert!(!automated(json!({
-            "metadata": metadata, "spec": {}, "operation": running, "status": status,
-        })));
     }
 }

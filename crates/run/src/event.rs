@@ -8,7 +8,7 @@ use tiphys_model::{AppIx, Exit, Health, OperationId};
 use crate::cause::Cause;
 use crate::gate::Suspicion;
 use crate::observation::{
-    Condition, ConditionKind, LastOperation, Observation, OperationPhase, Revisions,
+    Condition, ConditionKind, Initiator, LastOperation, Observation, OperationPhase, Revisions,
 };
 use crate::time::Time;
 
@@ -198,7 +198,7 @@ pub enum WaitingOn {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeldUp {
     /// Somebody else's operation.
-    Operation { by: Arc<str> },
+    Operation { by: Initiator },
     /// Argo CD has not compared it with its current spec.
     NotCompared,
 }

@@ -29,7 +29,7 @@ pub use line::{
 };
 pub use machine::{Action, Illegal, Machine, Phase, Step};
 pub use observation::{
-    Condition, ConditionKind, Deleting, Drifted, LastOperation, Observation, Operation,
+    Condition, ConditionKind, Deleting, Drifted, Initiator, LastOperation, Observation, Operation,
     OperationPhase, Revisions,
 };
 pub use recorder::Recorder;

@@ -57,7 +57,41 @@ pub struct Operation {
     /// Ours carry an id; others do not, or carry somebody else's.
     pub id: Option<OperationId>,
     /// Who asked for it.
-    pub by: Arc<str>,
+    pub by: Initiator,
+}
+
+/// Who started an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Initiator {
+    /// Argo CD itself: nobody asked for it.
+    Automated,
+    /// A user or an account.
+    Named(Arc<str>),
+    /// Somebody, but the Application does not say who.
+    Unnamed,
+}
+
+impl From<&str> for Initiator {
+    fn from(name: &str) -> Self {
+        Initiator::Named(name.into())
+    }
+}
+
+/// What people read of it.
+impl From<Initiator> for Arc<str> {
+    fn from(initiator: Initiator) -> Self {
+        initiator.to_string().into()
+    }
+}
+
+impl fmt::Display for Initiator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Initiator::Automated => f.write_str("Argo CD's automated sync"),
+            Initiator::Named(name) => f.write_str(name),
+            Initiator::Unnamed => f.write_str("somebody unnamed"),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tiphys_model::{AppIx, Health, OperationId, SyncStatus};
-use tiphys_run::{Deleting, LastOperation, Operation, OperationPhase, Revisions, Stamp, Time};
+use tiphys_run::{
+    Deleting, Initiator, LastOperation, Operation, OperationPhase, Revisions, Stamp, Time,
+};
 
 use crate::application::{SimApp, Truth, Waiter, revision};
 use crate::chance::Chance;
@@ -121,7 +123,7 @@ impl Controller {
         now: Time,
         app: AppIx,
         id: Option<OperationId>,
-        by: &str,
+        by: Initiator,
     ) -> Result<u64, Refusal> {
         let sim = self.app(app);
         if !sim.exists || sim.object.deleting.is_some() {
@@ -134,7 +136,7 @@ impl Controller {
             self.facts.push((now, Fact::Repeated { app }));
         }
         self.facts.push((now, Fact::OperationSet { app, id: id.clone() }));
-        let operation = Operation { id, by: Arc::from(by) };
+        let operation = Operation { id, by };
         let version = self.write(app, |sim| {
             sim.serial += 1;
             sim.object.operation = Some(operation);
@@ -393,7 +395,7 @@ impl Controller {
         let free = sim.object.operation.is_none() && sim.object.deleting.is_none();
         if sim.object.sync == SyncStatus::OutOfSync && !sim.held && free {
             // Automated sync, as soon as nobody denies it. It cannot be refused: it is free.
-            self.sync(now, app, None, "argocd auto-sync").unwrap_or_default();
+            self.sync(now, app, None, Initiator::Automated).unwrap_or_default();
         }
     }
 }

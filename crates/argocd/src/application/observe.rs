@@ -6,14 +6,11 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tiphys_model::{Health, SyncStatus as Sync};
 use tiphys_run::{
-    Condition, ConditionKind, Deleting, Drifted, LastOperation, Observation,
+    Condition, ConditionKind, Deleting, Drifted, Initiator, LastOperation, Observation,
     Operation as SeenOperation, OperationPhase, Revisions, Stamp,
 };
 
 use super::{Application, OPERATION_INFO, Operation, OperationState, Spec};
-
-/// Who starts an operation that nobody asked for.
-pub const AUTOMATED: &str = "Argo CD's automated sync";
 
 /// An Application that cannot be judged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -169,8 +166,8 @@ fn seen_operation(operation: &Operation) -> SeenOperation {
         // What does not read as one of ours is somebody else's.
         id: id.and_then(|info| info.value.parse().ok()),
         by: match by.username.as_str() {
-            "" if by.automated => AUTOMATED.into(),
-            "" => "somebody unnamed".into(),
+            _ if by.automated => Initiator::Automated,
+            "" => Initiator::Unnamed,
             name => name.into(),
         },
     }

@@ -18,8 +18,8 @@ use tiphys_model::{
 use super::{Authority, Installed, LeaseSeen, Seen, Situation, State, Status};
 use tiphys_run::Stamp;
 use tiphys_run::{
-    Condition, ConditionKind, Deleting, LastOperation, Observation, Operation, OperationPhase,
-    Revisions,
+    Condition, ConditionKind, Deleting, Initiator, LastOperation, Observation, Operation,
+    OperationPhase, Revisions,
 };
 
 const APPS: [(&str, &[&str]); 4] =
@@ -111,7 +111,7 @@ fn ours() -> Operation {
     Operation { id: "0123456789ab/db/1/1".parse().ok(), by: "tiphys".into() }
 }
 
-fn by(who: &str) -> Operation {
+fn by(who: impl Into<Initiator>) -> Operation {
     Operation { id: None, by: who.into() }
 }
 
@@ -191,7 +191,7 @@ impl Case {
 }
 
 fn seen(observation: Observation) -> Seen {
-    Seen { observation: observation.into(), automated: false, health_since: None }
+    Seen { observation: observation.into(), health_since: None }
 }
 
 /// `db > api web`: a root cause, and what it affects.
@@ -307,21 +307,20 @@ fn a_scope_shows_its_apps_and_what_they_depend_on() {
 
 #[test]
 fn operations_that_no_run_asked_for_are_named() {
-    let last = |who: &str| {
+    let last = |who: Initiator| {
         let mut seen = well();
         seen.last.as_mut().unwrap().operation = by(who);
         seen
     };
-    let automated = |observation: Observation| Some(Seen { automated: true, ..seen(observation) });
     let mut running = well();
     running.operation = Some(by("bob"));
     let mut case = Case::new()
-        .show("db", Some(seen(last("alice"))))
+        .show("db", Some(seen(last("alice".into()))))
         .show("api", Some(seen(running)))
-        .show("web", automated(last("Argo CD")))
-        .show("docs", automated(last("Argo CD")))
+        .show("web", Some(seen(last(Initiator::Automated))))
+        .show("docs", Some(seen(last(Initiator::Automated))))
         .hold(&["docs"]);
-    case.situation.root = Some(seen(last("carol")));
+    case.situation.root = Some(seen(last("carol".into())));
     let status = case.status();
     let found: Vec<String> = status
         .bypasses
@@ -342,7 +341,7 @@ fn operations_that_no_run_asked_for_are_named() {
             "test-root carol false Some(100)",
             "db alice false Some(100)",
             "api bob true None",
-            "docs Argo CD false Some(100)",
+            "docs Argo CD's automated sync false Some(100)",
         ]
     );
 }

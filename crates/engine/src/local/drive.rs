@@ -7,7 +7,9 @@ use std::time::Instant;
 
 use futures::StreamExt;
 use tiphys_model::{AppIx, Role};
-use tiphys_run::{Answer, Driver, Event, HeldUp, Input, Observation, Output, Time, Verdict};
+use tiphys_run::{
+    Answer, Driver, Event, HeldUp, Initiator, Input, Observation, Output, Time, Verdict,
+};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 use super::announce::Announcer;
@@ -16,7 +18,7 @@ use super::effects::Hands;
 use crate::lease::{Lease, NotRenewed, RENEWAL};
 use crate::news::News as Told;
 use crate::signals::Signals;
-use tiphys_argocd::application::{AUTOMATED, Application};
+use tiphys_argocd::application::Application;
 use tiphys_argocd::watch::News;
 use tiphys_cluster::{ClusterError, Kind};
 
@@ -276,9 +278,7 @@ impl Local<'_> {
     }
 
     fn thaw_what_is_frozen(&self, event: &Event, app: AppIx) {
-        if let Event::HeldUp { why: HeldUp::Operation { by }, .. } = event
-            && **by == *AUTOMATED
-        {
+        if let Event::HeldUp { why: HeldUp::Operation { by: Initiator::Automated }, .. } = event {
             let name = self.driver.machine().plan().app(app).app.name.clone();
             let hands = self.hands.clone();
             tokio::spawn(async move { hands.thaw(app, name.as_str()).await });

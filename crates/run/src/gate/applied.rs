@@ -6,7 +6,7 @@ use tiphys_model::{Health, OperationId, SyncStatus};
 
 use super::{Missing, Suspicion, comparison_trouble, hopeless, missing};
 use crate::cause::Cause;
-use crate::observation::{LastOperation, Observation, OperationPhase, Revisions};
+use crate::observation::{Initiator, LastOperation, Observation, OperationPhase, Revisions};
 use crate::planted::planted;
 
 /// What a step expects to see.
@@ -32,7 +32,7 @@ pub enum OperationProgress<'a> {
     },
     /// Another operation stands where ours should be.
     Replaced {
-        by: Arc<str>,
+        by: Initiator,
     },
 }
 
@@ -85,7 +85,7 @@ pub enum Applied {
     Failed(Cause),
     /// Another operation replaced ours after it had ended.
     Replaced {
-        by: Arc<str>,
+        by: Initiator,
     },
     /// The source is at other revisions by now.
     Moved {

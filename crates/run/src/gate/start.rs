@@ -1,13 +1,11 @@
 //! Whether a step has to sync at all.
 
-use std::sync::Arc;
-
 use tiphys_model::operation::PlanTag;
 use tiphys_model::{AppName, OperationId};
 
 use super::{Missing, Suspicion, comparison_trouble, hopeless, missing};
 use crate::cause::Cause;
-use crate::observation::{LastOperation, Observation, OperationPhase, Revisions};
+use crate::observation::{Initiator, LastOperation, Observation, OperationPhase, Revisions};
 use crate::planted::planted;
 
 /// How a step begins.
@@ -27,7 +25,7 @@ pub enum Start {
     },
     /// Somebody else's operation is under way.
     Foreign {
-        by: Arc<str>,
+        by: Initiator,
     },
     /// Nothing can be decided before another refresh.
     NotYet,

@@ -97,7 +97,7 @@ impl Machine {
             }
             if now.since(*since) >= self.sync_timeout(app) {
                 let cause = match why {
-                    HeldUp::Operation { by } => Cause::ForeignOperation { by: by.clone() },
+                    HeldUp::Operation { by } => Cause::ForeignOperation { by: by.clone().into() },
                     HeldUp::NotCompared => {
                         Cause::Comparison { message: "not compared with its current spec".into() }
                     }
@@ -142,7 +142,8 @@ impl Machine {
                 return self.attempt_failed(now, app, syncing.attempt, cause, seen);
             }
             OperationProgress::Replaced { by } if after_answer => {
-                return self.attempt_failed(now, app, syncing.attempt, Cause::Stolen { by }, seen);
+                let cause = Cause::Stolen { by: by.into() };
+                return self.attempt_failed(now, app, syncing.attempt, cause, seen);
             }
             OperationProgress::Unseen if after_answer => {
                 let cause = Cause::Stolen { by: "somebody else".into() };
@@ -163,9 +164,9 @@ impl Machine {
         }
         match &syncing.unanswered {
             Some(unanswered) if unanswered.looked && seen.last != syncing.before => {
-                let by =
-                    seen.last.as_ref().map_or("somebody else".into(), |l| l.operation.by.clone());
-                self.attempt_failed(now, app, syncing.attempt, Cause::Stolen { by }, seen)
+                let by = seen.last.as_ref().map(|last| last.operation.by.clone().into());
+                let cause = Cause::Stolen { by: by.unwrap_or_else(|| "somebody else".into()) };
+                self.attempt_failed(now, app, syncing.attempt, cause, seen)
             }
             Some(unanswered) if unanswered.resend_due().is_some_and(|due| due <= now) => {
                 vec![Event::Resent { app }]
@@ -200,7 +201,8 @@ impl Machine {
                 return vec![failed(app, FailState::Failed, cause, Some(seen))];
             }
             Applied::Replaced { by } => {
-                return self.attempt_failed(now, app, attempt, Cause::Stolen { by }, seen);
+                let cause = Cause::Stolen { by: by.into() };
+                return self.attempt_failed(now, app, attempt, cause, seen);
             }
             Applied::Moved { to } => {
                 let from = converging.revisions.clone();
@@ -340,7 +342,7 @@ impl Machine {
                 .as_ref()
                 .is_some_and(|(since, _)| now.since(*since) >= self.sync_timeout(app));
             if too_long {
-                let cause = Cause::ForeignOperation { by };
+                let cause = Cause::ForeignOperation { by: by.into() };
                 return vec![failed(app, FailState::TimedOut, cause, Some(seen))];
             }
             return vec![

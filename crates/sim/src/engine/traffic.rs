@@ -56,7 +56,7 @@ impl Simulation {
             return SyncAnswer::Unanswered { message: "request timed out".into() };
         }
         self.strike_at_sync(app);
-        let result = self.controller.sync(self.now, app, Some(operation.clone()), "tiphys");
+        let result = self.controller.sync(self.now, app, Some(operation.clone()), "tiphys".into());
         match result {
             _ if lost => SyncAnswer::Unanswered { message: "request timed out".into() },
             Ok(version) => SyncAnswer::Accepted { version },
