@@ -169,7 +169,7 @@ impl Deploy {
         };
         (self.check)(&generators.newest().await?)?;
         note(format!("holding {} apps in the project `{project}`", deployed.len()));
-        let stop = async |app: &str| match argocd.terminate(app, project).await {
+        let terminate = async |app: &str| match argocd.terminate(app, project).await {
             Err(error @ CallError::Unanswered { .. }) => Err(ClusterError::new(
                 Kind::Unreachable,
                 format!("the automated sync of `{app}` cannot be stopped"),
@@ -178,7 +178,7 @@ impl Deploy {
             // Refused: it has ended by itself.
             Ok(()) | Err(CallError::Refused { .. }) => Ok(()),
         };
-        hold.acquire(&deployed, &applications, stop).await?;
+        hold.hold_when_idle(&deployed, &applications, terminate).await?;
         note("syncing the root app".to_owned());
         let generated = generators.sync().await?;
         let all = self.plan.apps.iter().map(|app| app.app.name.to_string()).collect();

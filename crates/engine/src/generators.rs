@@ -8,7 +8,7 @@ mod pinned;
 pub(crate) mod sets;
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -24,14 +24,15 @@ use tiphys_argocd::application::{self, Application, ResourceStatus};
 use tiphys_argocd::rest::{CallError, Refusal, SyncRequest};
 use tiphys_cluster::names;
 use tiphys_cluster::{ClusterError, Kind};
+use tokio::time::Instant;
 
 /// How long the operation of a generator may take.
-const PATIENCE: Duration = Duration::from_secs(300);
+const OPERATION_TIMEOUT: Duration = Duration::from_secs(300);
 /// How long ApplicationSets may take to make Applications.
-const APPEARANCE: Duration = Duration::from_secs(120);
+const SETS_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long Applications may take to appear that the sync of a generator has created itself.
-const CREATED: Duration = Duration::from_secs(5);
-const LOOK_AGAIN: Duration = Duration::from_millis(300);
+const CHILDREN_TIMEOUT: Duration = Duration::from_secs(5);
+const POLL: Duration = Duration::from_millis(300);
 
 /// Syncs the generators of a platform.
 pub(crate) struct Generators<'a> {
@@ -122,8 +123,8 @@ impl Generators<'_> {
         };
         self.argocd.sync(name, request).await.map_err(|error| refused(name, &error))?;
         let began = Instant::now();
-        while began.elapsed() < PATIENCE {
-            tokio::time::sleep(LOOK_AGAIN).await;
+        while began.elapsed() < OPERATION_TIMEOUT {
+            tokio::time::sleep(POLL).await;
             let what = format!("the generator `{name}` cannot be read");
             let application =
                 self.applications.get(name).await.map_err(ClusterError::kube(what))?;
@@ -136,7 +137,10 @@ impl Generators<'_> {
                 OperationProgress::Running | OperationProgress::Unseen => {}
             }
         }
-        Err(broken(name, &format!("its operation did not end within {} s", PATIENCE.as_secs())))
+        Err(broken(
+            name,
+            &format!("its operation did not end within {} s", OPERATION_TIMEOUT.as_secs()),
+        ))
     }
 
     /// Whether a child creates Applications: those are in the generators' project.
@@ -157,7 +161,7 @@ impl Generators<'_> {
         generated: &Generated,
     ) -> Result<Vec<Application>, ClusterError> {
         let began = Instant::now();
-        let patience = if generated.sets { APPEARANCE } else { CREATED };
+        let timeout = if generated.sets { SETS_TIMEOUT } else { CHILDREN_TIMEOUT };
         loop {
             let listed = application::list(self.applications, |a| apps.contains(a.name())).await?;
             let mut missing = apps.clone();
@@ -184,16 +188,16 @@ impl Generators<'_> {
             if missing.is_empty() {
                 return Ok(listed);
             }
-            if began.elapsed() > patience {
+            if began.elapsed() > timeout {
                 let missing: Vec<String> = missing.into_iter().collect();
                 return Err(ClusterError::new(
                     Kind::NotFound,
                     format!("there is no Application for {}", missing.join(", ")),
-                    format!("no generator has created them within {} s", patience.as_secs()),
+                    format!("no generator has created them within {} s", timeout.as_secs()),
                 )
                 .hint("add them to the root app's source, or take them out of the platform file"));
             }
-            tokio::time::sleep(LOOK_AGAIN).await;
+            tokio::time::sleep(POLL).await;
         }
     }
 }

@@ -1,10 +1,15 @@
 //! The hold: automated sync is denied to apps that are not Done yet.
+//!
+//! [`decide`] says what to do; this file asks the API server, and tells the time.
 
 mod batch;
+mod decide;
+#[cfg(test)]
+mod tests;
 pub mod windows;
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
@@ -12,16 +17,12 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use batch::Batch;
+use decide::{Change, Holding, Next, Seen, Why};
 use tiphys_argocd::application::{self, Application};
 use tiphys_cluster::names::FIELD_MANAGER;
 use tiphys_cluster::{ClusterError, Kind};
-
-/// How often something is tried again that somebody else changed at the same time.
-const ATTEMPTS: usize = 10;
-/// How long an automated operation may take before it is stopped.
-const AUTOMATED_PATIENCE: Duration = Duration::from_secs(120);
-/// How long the controller may take to see a new window.
-const NOTICE: Duration = Duration::from_millis(500);
+use tiphys_run::Time;
+use tokio::time::Instant;
 
 /// The window in the platform's AppProject.
 pub struct Hold {
@@ -56,60 +57,53 @@ impl Hold {
         Ok(windows::held(&self.read().await?.windows))
     }
 
-    /// Holds apps, beside those that are held already. A window freezes an automated operation
-    /// that is under way, so these are awaited first; if one slips in, all is tried again.
-    pub(crate) async fn acquire(
+    /// Holds apps, beside those that are held already, once none of them has an automated
+    /// operation under way. `terminate` stops one that takes too long.
+    pub(crate) async fn hold_when_idle(
         &self,
         apps: &BTreeSet<String>,
         applications: &Api<Application>,
-        stop: impl AsyncFn(&str) -> Result<(), ClusterError>,
+        terminate: impl AsyncFn(&str) -> Result<(), ClusterError>,
     ) -> Result<(), ClusterError> {
         let began = Instant::now();
-        for _ in 0..ATTEMPTS {
-            while let Some(busy) = automated(applications, apps).await? {
-                if began.elapsed() > AUTOMATED_PATIENCE {
-                    stop(&busy).await?;
+        let now = || Time::START + began.elapsed();
+        let (mut holding, mut next) = Holding::begin(now());
+        loop {
+            let seen = match next {
+                Next::Look { after } => look(applications, apps, after).await?,
+                Next::Terminate { app, look_after } => {
+                    terminate(&app).await?;
+                    look(applications, apps, look_after).await?
                 }
-                tokio::time::sleep(Duration::from_secs(1)).await;
-            }
-            let before = self.held().await?;
-            if apps.is_subset(&before) {
-                return Ok(());
-            }
-            self.write(|held| held.extend(apps.iter().cloned())).await?;
-            tokio::time::sleep(NOTICE).await;
-            if automated(applications, apps).await?.is_none() {
-                return Ok(());
-            }
-            self.write(|held| held.clone_from(&before)).await?;
+                Next::Hold => Seen::Held { added: self.write(&Change::Hold(apps.clone())).await? },
+                Next::Release(added) => {
+                    self.write(&Change::Release(added)).await?;
+                    Seen::Released
+                }
+                Next::Done => return Ok(()),
+                Next::GiveUp(why) => return Err(self.given_up(&why)),
+            };
+            next = holding.decide(now(), seen);
         }
-        Err(ClusterError::new(
-            Kind::Failed,
-            format!("the apps of the project `{}` cannot be held", self.project),
-            "Argo CD starts an automated sync each time before the window is set",
-        )
-        .hint("find out with `argocd app history` what keeps changing, and try again"))
     }
 
-    /// Lets Argo CD sync an app by itself again.
-    pub async fn release(&self, app: &str) -> Result<(), ClusterError> {
+    /// Holds one more app, whatever is under way.
+    pub async fn hold_now(&self, app: &str) -> Result<(), ClusterError> {
+        self.write(&Change::Hold([app.to_owned()].into())).await.map(|_| ())
+    }
+
+    /// Lets Argo CD sync an app by itself again. Whoever asks at the same time is written
+    /// together.
+    pub async fn release_batched(&self, app: &str) -> Result<(), ClusterError> {
         let written = self.pending.together(app, async |ready| {
-            self.write(|held| held.retain(|app| !ready.contains(app))).await
+            self.write(&Change::Release(ready.clone())).await.map(|_| ())
         });
         written.await
     }
 
     /// Takes apps off the list that are no more.
-    pub(crate) async fn lift(&self, apps: &BTreeSet<String>) -> Result<(), ClusterError> {
-        self.write(|held| held.retain(|app| !apps.contains(app))).await
-    }
-
-    /// Holds one more app, at once.
-    pub async fn hold(&self, app: &str) -> Result<(), ClusterError> {
-        self.write(|held| {
-            held.insert(app.to_owned());
-        })
-        .await
+    pub(crate) async fn release_all(&self, apps: &BTreeSet<String>) -> Result<(), ClusterError> {
+        self.write(&Change::Release(apps.clone())).await.map(|_| ())
     }
 
     async fn read(&self) -> Result<Read, ClusterError> {
@@ -129,43 +123,59 @@ impl Hold {
         .hint("move the windows to another project, or remove them"))
     }
 
-    /// Changes who is held. Somebody else's change in between starts it over.
-    async fn write(&self, change: impl Fn(&mut BTreeSet<String>)) -> Result<(), ClusterError> {
+    /// Changes who is held; the apps that were not yet so. Somebody else's change in between
+    /// starts it over.
+    async fn write(&self, change: &Change) -> Result<BTreeSet<String>, ClusterError> {
         let what = format!("the hold in the AppProject `{}` cannot be changed", self.project);
+        let params =
+            PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
         for attempt in 1.. {
             let Read { version, windows } = self.read().await?;
             let before = windows::held(&windows);
-            let mut after = before.clone();
-            change(&mut after);
-            if after == before {
-                return Ok(());
+            let missing = change.missing(&before);
+            if missing.is_empty() {
+                return Ok(missing);
             }
             let patch = json!({
                 "metadata": { "resourceVersion": version },
-                "spec": { "syncWindows": windows::holding(&after, &self.run) },
+                "spec": { "syncWindows": windows::holding(&change.of(&before), &self.run) },
             });
-            let params = PatchParams {
-                field_manager: Some(FIELD_MANAGER.to_owned()),
-                ..PatchParams::default()
-            };
             match self.projects.patch(&self.project, &params, &Patch::Merge(&patch)).await {
-                Ok(_) => return Ok(()),
-                Err(kube::Error::Api(status)) if status.code == 409 && attempt < ATTEMPTS => {}
+                Ok(_) => return Ok(missing),
+                Err(kube::Error::Api(status))
+                    if status.code == 409 && decide::writes_again(attempt) => {}
                 Err(error) => return Err(ClusterError::kube(what)(error)),
             }
         }
         unreachable!("the loop ends by returning")
     }
+
+    fn given_up(&self, why: &Why) -> ClusterError {
+        let what = format!("the apps of the project `{}` cannot be held", self.project);
+        let (why, hint) = match why {
+            Why::AlwaysLate => (
+                "Argo CD starts an automated sync each time before the window is set".to_owned(),
+                "find out with `argocd app history` what keeps changing, and try again",
+            ),
+            Why::NeverEnds { app } => (
+                format!("the automated sync of `{app}` does not end, though it was terminated"),
+                "see whether Argo CD's application controller is running, and try again",
+            ),
+        };
+        ClusterError::new(Kind::Failed, what, why).hint(hint)
+    }
 }
 
-/// An app that Argo CD is syncing by itself.
-async fn automated(
+/// Waits, and looks for an app that Argo CD is syncing by itself.
+async fn look(
     applications: &Api<Application>,
     apps: &BTreeSet<String>,
-) -> Result<Option<String>, ClusterError> {
+    after: Duration,
+) -> Result<Seen, ClusterError> {
+    tokio::time::sleep(after).await;
     let busy = application::list(applications, |application| {
         let operation = application.operation.as_ref();
         apps.contains(application.name()) && operation.is_some_and(|o| o.initiated_by.automated)
     });
-    Ok(busy.await?.first().map(|application| application.name().to_owned()))
+    Ok(Seen::Automated(busy.await?.first().map(|application| application.name().to_owned())))
 }

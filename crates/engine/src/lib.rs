@@ -15,6 +15,8 @@ mod local;
 mod news;
 mod signals;
 pub mod teardown;
+#[cfg(test)]
+mod testkit;
 
 pub use deploy::{Check, Deploy};
 pub use engine::Engine;

@@ -1,16 +1,15 @@
 //! ApplicationSets as generators. Their own controller makes Applications from a template, some
 //! time after the template has changed: they are done when every one of them follows it.
 
-use std::time::Instant;
-
 use kube::api::{ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 use serde_json::Value;
 
-use super::{APPEARANCE, Generators, LOOK_AGAIN};
+use super::{Generators, POLL, SETS_TIMEOUT};
 use tiphys_argocd::application::{self, Application, ResourceStatus};
 use tiphys_cluster::{ClusterError, Kind};
+use tokio::time::Instant;
 
 pub(super) fn is_application_set(resource: &ResourceStatus) -> bool {
     resource.group == "argoproj.io" && resource.kind == "ApplicationSet"
@@ -35,13 +34,13 @@ impl Generators<'_> {
                 let generators = children.iter().filter(|child| self.is_in_root_project(child));
                 return Ok(generators.map(|child| child.name().to_owned()).collect());
             };
-            if began.elapsed() > APPEARANCE {
+            if began.elapsed() > SETS_TIMEOUT {
                 let what = format!("the ApplicationSet `{name}` has not made its Applications");
-                let why = format!("after {} s {why}", APPEARANCE.as_secs());
+                let why = format!("after {} s {why}", SETS_TIMEOUT.as_secs());
                 return Err(ClusterError::new(Kind::NotFound, what, why)
                     .hint("see what `kubectl describe applicationset` and its controller say"));
             }
-            tokio::time::sleep(LOOK_AGAIN).await;
+            tokio::time::sleep(POLL).await;
         }
     }
 }

@@ -197,7 +197,7 @@ impl Hands {
     /// for minutes. One that has not, Argo CD looks at by itself as soon as something changes.
     async fn hand_off(&self, app: AppIx, name: &str, known: &Known) -> Result<(), ClusterError> {
         self.thaw.let_go(app);
-        self.hold.release(name).await?;
+        self.hold.release_batched(name).await?;
         let seen = self.applications.get_opt(name).await.ok().flatten();
         if seen.is_none_or(|application| application.status.sync.status != "Synced") {
             // If this fails, nothing is lost but time.

@@ -61,7 +61,7 @@ impl Hands {
     }
 
     async fn release_for_a_while(&self, app: AppIx, name: &str) -> Result<(), ClusterError> {
-        self.hold.release(name).await?;
+        self.hold.release_batched(name).await?;
         let mut busy = true;
         while busy {
             tokio::time::sleep(LOOK_AGAIN).await;
@@ -74,11 +74,11 @@ impl Hands {
             busy = operation.is_some_and(|operation| operation.initiated_by.automated);
         }
         if !self.thaw.is_let_go(app) {
-            self.hold.hold(name).await?;
+            self.hold.hold_now(name).await?;
         }
         // Handed off in between: what came last counts.
         if self.thaw.is_let_go(app) {
-            self.hold.release(name).await?;
+            self.hold.release_batched(name).await?;
         }
         Ok(())
     }

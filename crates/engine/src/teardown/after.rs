@@ -22,7 +22,7 @@ impl Teardown {
         match self.extent {
             Extent::Apps => return Ok(End::stays(Verdict::Succeeded)),
             Extent::Pruned => {
-                self.hold(&context.run).lift(&self.names()).await?;
+                self.hold(&context.run).release_all(&self.names()).await?;
                 return Ok(End::stays(Verdict::Succeeded));
             }
             Extent::Platform => {}
@@ -33,9 +33,9 @@ impl Teardown {
         let removable = remains::removable(graph.came_with_it(), &argocd.namespace, &used);
         let (namespaces, crds) = (removable.namespaces.len(), removable.crds.len());
         context.note(format!("removing {namespaces} namespaces and {crds} CRDs"));
-        remains::remove(&self.client, &removable, self.patience()).await?;
+        remains::remove(&self.client, &removable, self.removal_timeout()).await?;
         if self.wishes.keep_primitives {
-            self.hold(&context.run).lift(&graph.gone).await?;
+            self.hold(&context.run).release_all(&graph.gone).await?;
         } else {
             self.remove_primitives(context, &others).await?;
         }
@@ -98,7 +98,7 @@ impl Teardown {
     }
 
     /// What came with the platform may take as long to go as the slowest of its apps.
-    fn patience(&self) -> Duration {
+    fn removal_timeout(&self) -> Duration {
         self.plan.apps.iter().map(|app| app.app.timeouts.health).max().unwrap_or_default()
     }
 }

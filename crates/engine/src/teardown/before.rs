@@ -90,13 +90,13 @@ impl Teardown {
         let project = &self.platform.argocd.project;
         let apps = self.names();
         context.note(format!("holding {} apps in the project `{project}`", apps.len()));
-        let stop = async |app: &str| {
+        let terminate = async |app: &str| {
             // If it cannot be stopped, deleting the app will stop it, or say why it cannot.
             argocd.terminate(app, project).await.ok();
             Ok(())
         };
         let applications = Api::namespaced(self.client.clone(), &self.platform.argocd.namespace);
-        match self.hold(&context.run).acquire(&apps, &applications, stop).await {
+        match self.hold(&context.run).hold_when_idle(&apps, &applications, terminate).await {
             Err(error) if error.kind == Kind::NotFound => Ok(()),
             held => held,
         }

@@ -12,7 +12,7 @@ use serde_json::json;
 use tiphys_cluster::{ClusterError, Kind};
 use tiphys_cluster::{Kinds, ObjectName};
 
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const POLL: Duration = Duration::from_secs(1);
 
 /// `KIND/NAMESPACE/NAME`, or `KIND/NAME` for what is cluster-wide.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,7 +98,7 @@ pub(super) async fn remove_finalizers(
             }
             left.remove(&object);
         }
-        tokio::time::sleep(LOOK_AGAIN).await;
+        tokio::time::sleep(POLL).await;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 //! create others. Their children stay.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PropagationPolicy};
 use kube::{Api, Client, ResourceExt};
@@ -15,9 +15,10 @@ use tiphys_argocd::application::Application;
 use tiphys_argocd::rest::{CallError, Refusal};
 use tiphys_cluster::delete;
 use tiphys_cluster::{ClusterError, Kind};
+use tokio::time::Instant;
 
-const PATIENCE: Duration = Duration::from_secs(120);
-const LOOK_AGAIN: Duration = Duration::from_millis(300);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(120);
+const POLL: Duration = Duration::from_millis(300);
 
 /// A generator, by kind and name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -170,13 +171,13 @@ where
         if objects.get_opt(name).await.map_err(ClusterError::kube(what))?.is_none() {
             return Ok(());
         }
-        if began.elapsed() > PATIENCE {
-            let why = format!("it was not gone after {} s", PATIENCE.as_secs());
+        if began.elapsed() > REMOVAL_TIMEOUT {
+            let why = format!("it was not gone after {} s", REMOVAL_TIMEOUT.as_secs());
             let what = format!("{called} `{name}` cannot be removed");
             return Err(ClusterError::new(Kind::Failed, what, why)
                 .hint("see which of its finalizers is left, and run the same command again"));
         }
-        tokio::time::sleep(LOOK_AGAIN).await;
+        tokio::time::sleep(POLL).await;
     }
 }
 

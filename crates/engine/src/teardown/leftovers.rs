@@ -3,7 +3,7 @@
 mod pointers;
 
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Namespace, PersistentVolume};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -18,11 +18,12 @@ use tiphys_argocd::tracking;
 use tiphys_cluster::delete;
 use tiphys_cluster::{ClusterError, Kind};
 use tiphys_cluster::{Kinds, ObjectName};
+use tokio::time::Instant;
 
 /// Objects in one answer.
 const PAGE: u32 = 500;
-const PATIENCE: Duration = Duration::from_secs(60);
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(500);
 /// What Kubernetes makes and removes by itself.
 const PASSING: [&str; 3] = ["Event", "Lease", "EndpointSlice"];
 
@@ -230,13 +231,13 @@ pub(super) async fn clean(kinds: &Kinds, leftovers: &[Leftover]) -> Result<(), C
             if found.is_none_or(|found| found.uid() != leftover.uid) {
                 break;
             }
-            if began.elapsed() > PATIENCE {
+            if began.elapsed() > REMOVAL_TIMEOUT {
                 let what = format!("the leftover {} does not go", leftover.object);
-                let why = format!("it is still there after {} s", PATIENCE.as_secs());
+                let why = format!("it is still there after {} s", REMOVAL_TIMEOUT.as_secs());
                 return Err(ClusterError::new(Kind::Failed, what, why)
                     .hint("see which of its finalizers is left, and run the same command again"));
             }
-            tokio::time::sleep(LOOK_AGAIN).await;
+            tokio::time::sleep(POLL).await;
         }
     }
     Ok(())

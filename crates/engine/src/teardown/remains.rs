@@ -2,7 +2,7 @@
 //! Applications.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -16,8 +16,9 @@ use crate::graph::Names;
 use tiphys_argocd::application::Application;
 use tiphys_cluster::{ClusterError, Kind};
 use tiphys_cluster::{crds, delete};
+use tokio::time::Instant;
 
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const POLL: Duration = Duration::from_secs(1);
 /// Kubernetes' own. No platform brings them, whatever a list says.
 const NEVER: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
@@ -59,23 +60,23 @@ pub(super) fn removable(came: Names, argocd: &str, used: &Names) -> Names {
 pub(super) async fn remove(
     client: &Client,
     names: &Names,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<(), ClusterError> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let nothing = async |_: &Namespace| Ok(());
-    remove_all(&namespaces, "the namespace", &names.namespaces, patience, nothing).await?;
+    remove_all(&namespaces, "the namespace", &names.namespaces, timeout, nothing).await?;
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let nudge = async |crd: &CustomResourceDefinition| {
         crds::nudge(client, &serde_json::to_value(crd).unwrap_or_default()).await
     };
-    remove_all(&definitions, "the CRD", &names.crds, patience, nudge).await
+    remove_all(&definitions, "the CRD", &names.crds, timeout, nudge).await
 }
 
 async fn remove_all<K>(
     objects: &Api<K>,
     called: &str,
     names: &BTreeSet<String>,
-    patience: Duration,
+    timeout: Duration,
     meanwhile: impl AsyncFn(&K) -> Result<(), ClusterError>,
 ) -> Result<(), ClusterError>
 where
@@ -94,8 +95,8 @@ where
         if left.is_empty() {
             return Ok(());
         }
-        if began.elapsed() > patience {
-            return Err(stuck(called, &left, patience));
+        if began.elapsed() > timeout {
+            return Err(stuck(called, &left, timeout));
         }
         for object in &left {
             if object.meta().deletion_timestamp.is_none() && asked.insert(object.uid()) {
@@ -105,11 +106,11 @@ where
             }
             meanwhile(object).await?;
         }
-        tokio::time::sleep(LOOK_AGAIN).await;
+        tokio::time::sleep(POLL).await;
     }
 }
 
-fn stuck<K: Resource + Serialize>(called: &str, left: &[K], patience: Duration) -> ClusterError {
+fn stuck<K: Resource + Serialize>(called: &str, left: &[K], timeout: Duration) -> ClusterError {
     let said: Vec<String> = left
         .iter()
         .map(|object| {
@@ -118,7 +119,7 @@ fn stuck<K: Resource + Serialize>(called: &str, left: &[K], patience: Duration) 
         })
         .collect();
     let what = format!("{called}s that came with the platform did not go");
-    let after = tiphys_model::duration::format(patience);
+    let after = tiphys_model::duration::format(timeout);
     ClusterError::new(Kind::Failed, what, format!("after {after}: {}", said.join("; ")))
         .hint("see to what is left in them, then run the same command again: it goes on here")
 }

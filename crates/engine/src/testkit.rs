@@ -1,0 +1,266 @@
+//! An API server for tests. It keeps objects and checks versions as a real one does, remembers
+//! what it was asked, and answers otherwise where a test says so.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http::Method;
+use kube::Client;
+use serde_json::{Value, json};
+use tiphys_cluster::Kind;
+use tiphys_cluster::scripted::{self, Answer, Asked};
+
+/// What an API server refuses with, and what we call it.
+pub(crate) const REFUSALS: [(u16, Kind); 6] = [
+    (401, Kind::Denied),
+    (403, Kind::Denied),
+    (410, Kind::Failed),
+    (429, Kind::Unreachable),
+    (500, Kind::Failed),
+    (503, Kind::Unreachable),
+];
+
+#[derive(Clone, Default)]
+pub(crate) struct Server(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    /// By path.
+    objects: BTreeMap<String, Value>,
+    version: u64,
+    asked: Vec<Asked>,
+    instead: Vec<Instead>,
+    controller: Option<Controller>,
+}
+
+/// What controllers make of the objects after a write; how often they wrote is for them to count.
+type Controller = Box<dyn FnMut(&mut Objects<'_>, &str) + Send>;
+
+/// An answer that replaces the right one, once.
+struct Instead {
+    method: Method,
+    /// A part of the path.
+    path: String,
+    answer: Answer,
+    /// The request takes effect all the same.
+    done: bool,
+}
+
+/// The objects, for whoever changes them from within.
+pub(crate) struct Objects<'a> {
+    objects: &'a mut BTreeMap<String, Value>,
+    version: &'a mut u64,
+}
+
+impl Objects<'_> {
+    pub(crate) fn get(&self, path: &str) -> Option<Value> {
+        self.objects.get(path).cloned()
+    }
+
+    pub(crate) fn put(&mut self, path: &str, mut object: Value) -> Value {
+        *self.version += 1;
+        let name = path.rsplit('/').next().unwrap_or_default();
+        object["metadata"]["name"] = name.into();
+        object["metadata"]["resourceVersion"] = self.version.to_string().into();
+        if object["metadata"]["uid"].is_null() {
+            object["metadata"]["uid"] = format!("uid-{}", self.version).into();
+        }
+        self.objects.insert(path.to_owned(), object.clone());
+        object
+    }
+}
+
+impl Server {
+    pub(crate) fn client(&self) -> Client {
+        let server = self.clone();
+        scripted::client(move |asked| server.0.lock().unwrap().answer(asked))
+    }
+
+    /// Somebody else writes.
+    pub(crate) fn put(&self, path: &str, object: Value) {
+        self.change(|objects| objects.put(path, object));
+    }
+
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Objects<'_>) -> T) -> T {
+        change(&mut self.0.lock().unwrap().parts())
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Option<Value> {
+        self.0.lock().unwrap().objects.get(path).cloned()
+    }
+
+    /// Called after each write, with its path.
+    pub(crate) fn control(&self, controller: impl FnMut(&mut Objects<'_>, &str) + Send + 'static) {
+        self.0.lock().unwrap().controller = Some(Box::new(controller));
+    }
+
+    /// The next request of this method to a path with this in it is answered so.
+    pub(crate) fn next(&self, method: Method, path: &str, answer: Answer) {
+        let path = path.to_owned();
+        self.0.lock().unwrap().instead.push(Instead { method, path, answer, done: false });
+    }
+
+    /// It arrives, and its answer does not.
+    pub(crate) fn lose_answer(&self, method: Method, path: &str) {
+        let (path, answer) = (path.to_owned(), Answer::Cut);
+        self.0.lock().unwrap().instead.push(Instead { method, path, answer, done: true });
+    }
+
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.0.lock().unwrap().asked.clone()
+    }
+
+    /// What it was asked to change, in order: `PATCH applications/vault`.
+    pub(crate) fn writes(&self) -> Vec<String> {
+        let asked = self.asked().into_iter().filter(|asked| asked.method != Method::GET);
+        asked.map(|asked| summary(&asked)).collect()
+    }
+
+    /// All that it was asked, in order.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.asked().iter().map(summary).collect()
+    }
+}
+
+/// Method, kind and name.
+fn summary(asked: &Asked) -> String {
+    let path = asked.path.split('?').next().unwrap_or_default();
+    let (kind, name) = kind_and_name(path);
+    match name {
+        Some(name) => format!("{} {kind}/{name}", asked.method),
+        None => format!("{} {kind}", asked.method),
+    }
+}
+
+/// Of `/api/v1/[namespaces/x/]kind[/name]` or `/apis/group/version/[namespaces/x/]kind[/name]`.
+fn kind_and_name(path: &str) -> (&str, Option<&str>) {
+    let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    let rest = parts.get(if parts[0] == "api" { 2.. } else { 3.. }).unwrap_or_default();
+    match rest {
+        [kind] | ["namespaces", _, kind] => (kind, None),
+        ["namespaces", _, kind, name, ..] | [kind, name, ..] => (kind, Some(name)),
+        [] => (parts[0], None),
+    }
+}
+
+impl State {
+    fn parts(&mut self) -> Objects<'_> {
+        Objects { objects: &mut self.objects, version: &mut self.version }
+    }
+
+    fn answer(&mut self, asked: &Asked) -> Answer {
+        self.asked.push(asked.clone());
+        let meant = |next: &Instead| next.method == asked.method && asked.path.contains(&next.path);
+        match self.instead.iter().position(meant).map(|at| self.instead.remove(at)) {
+            Some(Instead { answer, done: false, .. }) => answer,
+            Some(Instead { answer, done: true, .. }) => {
+                self.serve(asked);
+                answer
+            }
+            None => self.serve(asked),
+        }
+    }
+
+    fn serve(&mut self, asked: &Asked) -> Answer {
+        let (path, query) = asked.path.split_once('?').unwrap_or((&asked.path, ""));
+        let found = self.objects.get(path).cloned();
+        let answer = match (&asked.method, found) {
+            (&Method::GET, Some(object)) => return Answer::Object(object),
+            (&Method::GET, None) => return self.list(path, query),
+            (&Method::POST, _) => self.create(path, &asked.body),
+            (&Method::DELETE, Some(_)) => {
+                self.objects.remove(path);
+                self.version += 1;
+                Answer::Object(json!({ "kind": "Status", "status": "Success" }))
+            }
+            // Server-side apply; all else is a merge patch.
+            (&Method::PATCH, None) if query.contains("force=true") => {
+                Answer::Object(self.parts().put(path, asked.body.clone()))
+            }
+            (&Method::PUT | &Method::PATCH, Some(object)) => self.write(path, object, asked),
+            _ => Answer::refused(404, "not found"),
+        };
+        if let (Answer::Object(_), Some(mut controller)) = (&answer, self.controller.take()) {
+            controller(&mut self.parts(), path);
+            self.controller = Some(controller);
+        }
+        answer
+    }
+
+    fn create(&mut self, path: &str, object: &Value) -> Answer {
+        // Events have a generated name.
+        let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("generated");
+        let path = format!("{path}/{name}");
+        if self.objects.contains_key(&path) {
+            return Answer::refused(409, "already exists");
+        }
+        Answer::Object(self.parts().put(&path, object.clone()))
+    }
+
+    fn write(&mut self, path: &str, mut object: Value, asked: &Asked) -> Answer {
+        let version = &asked.body["metadata"]["resourceVersion"];
+        if !version.is_null() && *version != object["metadata"]["resourceVersion"] {
+            return Answer::refused(409, "the object has been modified");
+        }
+        if asked.method == Method::PUT {
+            object = asked.body.clone();
+        } else {
+            merge(&mut object, &asked.body);
+        }
+        Answer::Object(self.parts().put(path, object))
+    }
+
+    fn list(&mut self, path: &str, query: &str) -> Answer {
+        if kind_and_name(path).1.is_some() || !path.starts_with("/api") {
+            return Answer::refused(404, "not found");
+        }
+        let within = format!("{path}/");
+        let of_kind = |(at, _): &(&String, &Value)| {
+            at.strip_prefix(&within).is_some_and(|name| !name.contains('/'))
+        };
+        let items: Vec<Value> =
+            self.objects.iter().filter(of_kind).map(|(_, object)| object.clone()).collect();
+        if query.contains("watch=true") {
+            return watch(query, &items);
+        }
+        let metadata = json!({ "resourceVersion": self.version.to_string() });
+        Answer::Object(json!({ "metadata": metadata, "items": items }))
+    }
+}
+
+/// The next change after the version that was asked for; if there is none, that is said later.
+fn watch(query: &str, items: &[Value]) -> Answer {
+    let version = |text: &str| text.parse::<u64>().unwrap_or_default();
+    let since = query.split('&').find_map(|part| part.strip_prefix("resourceVersion="));
+    let since = version(since.unwrap_or_default());
+    let of = |object: &Value| version(object["metadata"]["resourceVersion"].as_str().unwrap_or(""));
+    let newer = items.iter().filter(|object| of(object) > since).min_by_key(|object| of(object));
+    if let Some(object) = newer {
+        return Answer::Object(json!({ "type": "MODIFIED", "object": object }));
+    }
+    let metadata = json!({ "resourceVersion": since.to_string() });
+    let object = json!({
+        "apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": metadata,
+    });
+    let nothing = Answer::Object(json!({ "type": "BOOKMARK", "object": object }));
+    Answer::After(Duration::from_millis(100), Box::new(nothing))
+}
+
+/// RFC 7396.
+fn merge(target: &mut Value, patch: &Value) {
+    let Value::Object(fields) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    for (name, value) in fields {
+        if value.is_null() {
+            target.as_object_mut().and_then(|target| target.remove(name));
+        } else {
+            merge(&mut target[name], value);
+        }
+    }
+}
