@@ -10,6 +10,8 @@ use kube::Client;
 use serde_json::{Value, json};
 use tiphys_cluster::Kind;
 use tiphys_cluster::scripted::{self, Answer, Asked};
+use tiphys_model::Platform;
+use tiphys_spec::{Source, Sources};
 
 /// What an API server refuses with, and what we call it.
 pub(crate) const REFUSALS: [(u16, Kind); 6] = [
@@ -20,6 +22,21 @@ pub(crate) const REFUSALS: [(u16, Kind); 6] = [
     (500, Kind::Failed),
     (503, Kind::Unreachable),
 ];
+
+/// `b` depends on `a`; runs act through the fields of Applications.
+const PLATFORM: &str = "\
+apiVersion: tiphys.dev/v1alpha1
+kind: Platform
+metadata: { name: prod }
+spec:
+  argocd: { access: kubernetes, project: apps, rootProject: roots }
+  stacks: [{ name: s, apps: [{ name: a }, { name: b, dependsOn: [a] }] }]
+";
+
+pub(crate) fn platform() -> Platform {
+    let source = Source::new("platform.yaml", PLATFORM.into()).unwrap();
+    tiphys_spec::platform(&Sources::new(vec![source])).unwrap()
+}
 
 #[derive(Clone, Default)]
 pub(crate) struct Server(Arc<Mutex<State>>);

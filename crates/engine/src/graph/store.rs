@@ -1,5 +1,8 @@
 //! Where the deployed graph is kept: ConfigMaps, compressed, in pieces that they take.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 
 use k8s_openapi::ByteString;
@@ -24,6 +27,8 @@ pub struct GraphStore {
     maps: Api<ConfigMap>,
     /// Its ConfigMaps, the first of which is always there.
     names: Vec<String>,
+    /// How many bytes go into each.
+    shard: usize,
     platform: String,
 }
 
@@ -34,6 +39,7 @@ impl GraphStore {
             client: client.clone(),
             maps: Api::namespaced(client.clone(), namespace),
             names: names::graph(platform),
+            shard: SHARD,
             platform: platform.to_string(),
         }
     }
@@ -75,7 +81,7 @@ impl GraphStore {
         let what = || "the deployed graph cannot be kept in the cluster".to_owned();
         let failed = |why: String| ClusterError::new(Kind::Failed, what(), why);
         let bytes = graph.encode().map_err(|error| failed(error.to_string()))?;
-        let shards: Vec<&[u8]> = bytes.chunks(SHARD).collect();
+        let shards: Vec<&[u8]> = bytes.chunks(self.shard).collect();
         if shards.len() > self.names.len() {
             return Err(failed(format!(
                 "it has {} bytes, more than there is room for",
