@@ -1,5 +1,8 @@
 //! A deployment from beginning to end: Lease, hold, generators, run, and giving back.
 
+#[cfg(test)]
+mod tests;
+
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -6,6 +6,8 @@
 
 mod pinned;
 pub(crate) mod sets;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,6 +1,8 @@
 //! An API server for tests. It keeps objects and checks versions as a real one does, remembers
 //! what it was asked, and answers otherwise where a test says so.
 
+pub(crate) mod argocd;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -45,6 +47,8 @@ pub(crate) struct Server(Arc<Mutex<State>>);
 struct State {
     /// By path.
     objects: BTreeMap<String, Value>,
+    /// What was deleted, at the version of its end.
+    gone: BTreeMap<String, Value>,
     version: u64,
     asked: Vec<Asked>,
     instead: Vec<Instead>,
@@ -56,9 +60,7 @@ type Controller = Box<dyn FnMut(&mut Objects<'_>, &str) + Send>;
 
 /// An answer that replaces the right one, once.
 struct Instead {
-    method: Method,
-    /// A part of the path.
-    path: String,
+    meant: Box<dyn FnMut(&Asked) -> bool + Send>,
     answer: Answer,
     /// The request takes effect all the same.
     done: bool,
@@ -85,6 +87,11 @@ impl Objects<'_> {
         }
         self.objects.insert(path.to_owned(), object.clone());
         object
+    }
+
+    /// Grows with every write.
+    pub(crate) fn version(&self) -> u64 {
+        *self.version
     }
 }
 
@@ -114,14 +121,23 @@ impl Server {
 
     /// The next request of this method to a path with this in it is answered so.
     pub(crate) fn next(&self, method: Method, path: &str, answer: Answer) {
-        let path = path.to_owned();
-        self.0.lock().unwrap().instead.push(Instead { method, path, answer, done: false });
+        self.next_where(at(method, path), answer);
+    }
+
+    /// The next request for which this holds is answered so.
+    pub(crate) fn next_where(
+        &self,
+        meant: impl FnMut(&Asked) -> bool + Send + 'static,
+        answer: Answer,
+    ) {
+        let meant = Box::new(meant);
+        self.0.lock().unwrap().instead.push(Instead { meant, answer, done: false });
     }
 
     /// It arrives, and its answer does not.
     pub(crate) fn lose_answer(&self, method: Method, path: &str) {
-        let (path, answer) = (path.to_owned(), Answer::Cut);
-        self.0.lock().unwrap().instead.push(Instead { method, path, answer, done: true });
+        let meant = Box::new(at(method, path));
+        self.0.lock().unwrap().instead.push(Instead { meant, answer: Answer::Cut, done: true });
     }
 
     pub(crate) fn asked(&self) -> Vec<Asked> {
@@ -138,6 +154,11 @@ impl Server {
     pub(crate) fn requests(&self) -> Vec<String> {
         self.asked().iter().map(summary).collect()
     }
+}
+
+fn at(method: Method, path: &str) -> impl FnMut(&Asked) -> bool + Send + use<> {
+    let path = path.to_owned();
+    move |asked| asked.method == method && asked.path.contains(&path)
 }
 
 /// Method, kind and name.
@@ -168,8 +189,8 @@ impl State {
 
     fn answer(&mut self, asked: &Asked) -> Answer {
         self.asked.push(asked.clone());
-        let meant = |next: &Instead| next.method == asked.method && asked.path.contains(&next.path);
-        match self.instead.iter().position(meant).map(|at| self.instead.remove(at)) {
+        let meant = self.instead.iter_mut().position(|next| (next.meant)(asked));
+        match meant.map(|at| self.instead.remove(at)) {
             Some(Instead { answer, done: false, .. }) => answer,
             Some(Instead { answer, done: true, .. }) => {
                 self.serve(asked);
@@ -186,9 +207,10 @@ impl State {
             (&Method::GET, Some(object)) => return Answer::Object(object),
             (&Method::GET, None) => return self.list(path, query),
             (&Method::POST, _) => self.create(path, &asked.body),
-            (&Method::DELETE, Some(_)) => {
+            (&Method::DELETE, Some(object)) => {
+                let last = self.parts().put(path, object);
                 self.objects.remove(path);
-                self.version += 1;
+                self.gone.insert(path.to_owned(), last);
                 Answer::Object(json!({ "kind": "Status", "status": "Success" }))
             }
             // Server-side apply; all else is a merge patch.
@@ -232,29 +254,32 @@ impl State {
         if kind_and_name(path).1.is_some() || !path.starts_with("/api") {
             return Answer::refused(404, "not found");
         }
-        let within = format!("{path}/");
-        let of_kind = |(at, _): &(&String, &Value)| {
-            at.strip_prefix(&within).is_some_and(|name| !name.contains('/'))
-        };
-        let items: Vec<Value> =
-            self.objects.iter().filter(of_kind).map(|(_, object)| object.clone()).collect();
+        let items = of_kind(&self.objects, path);
         if query.contains("watch=true") {
-            return watch(query, &items);
+            return watch(query, &items, &of_kind(&self.gone, path));
         }
         let metadata = json!({ "resourceVersion": self.version.to_string() });
         Answer::Object(json!({ "metadata": metadata, "items": items }))
     }
 }
 
+fn of_kind(objects: &BTreeMap<String, Value>, path: &str) -> Vec<Value> {
+    let within = format!("{path}/");
+    let of_kind = |at: &str| at.strip_prefix(&within).is_some_and(|name| !name.contains('/'));
+    objects.iter().filter(|(at, _)| of_kind(at)).map(|(_, object)| object.clone()).collect()
+}
+
 /// The next change after the version that was asked for; if there is none, that is said later.
-fn watch(query: &str, items: &[Value]) -> Answer {
+fn watch(query: &str, items: &[Value], gone: &[Value]) -> Answer {
     let version = |text: &str| text.parse::<u64>().unwrap_or_default();
     let since = query.split('&').find_map(|part| part.strip_prefix("resourceVersion="));
     let since = version(since.unwrap_or_default());
     let of = |object: &Value| version(object["metadata"]["resourceVersion"].as_str().unwrap_or(""));
-    let newer = items.iter().filter(|object| of(object) > since).min_by_key(|object| of(object));
-    if let Some(object) = newer {
-        return Answer::Object(json!({ "type": "MODIFIED", "object": object }));
+    let changed = items.iter().map(|object| ("MODIFIED", object));
+    let all = changed.chain(gone.iter().map(|object| ("DELETED", object)));
+    let newer = all.filter(|(_, object)| of(object) > since);
+    if let Some((kind, object)) = newer.min_by_key(|(_, object)| of(object)) {
+        return Answer::Object(json!({ "type": kind, "object": object }));
     }
     let metadata = json!({ "resourceVersion": since.to_string() });
     let object = json!({

@@ -1,0 +1,151 @@
+//! In which order a deployment asks for things, and what it leaves whatever the end.
+
+use std::time::Duration;
+
+use http::Method;
+use serde_json::json;
+use tiphys_cluster::scripted::{Answer, Asked};
+use tiphys_model::Scope;
+
+use super::*;
+use crate::testkit::argocd::{self, LEASE, holder, steps};
+use crate::testkit::{self, Server};
+
+fn deploy(server: &Server) -> Deploy {
+    let platform = testkit::platform();
+    let plan = tiphys_plan::plan(&platform, &Scope::Platform).unwrap();
+    Deploy {
+        client: server.client(),
+        place: Place::Inside,
+        platform: Arc::new(platform),
+        plan: Arc::new(plan),
+        identity: "us".to_owned(),
+        check: Box::new(|_| Ok(())),
+    }
+}
+
+async fn run(server: &Server) -> Result<Verdict, ClusterError> {
+    deploy(server).run(&|_| {}).await
+}
+
+/// What comes before the run.
+const BEFORE: [&str; 6] = [
+    "take the Lease",
+    "refresh prod-root",
+    r#"hold ["a","b"]"#,
+    "refresh prod-root",
+    "sync prod-root",
+    "keep the graph",
+];
+
+#[tokio::test(start_paused = true)]
+async fn lease_hold_root_graph_run_and_giving_back() {
+    let server = argocd::server(&["a", "b"]);
+    assert_eq!(run(&server).await, Ok(Verdict::Succeeded));
+    let mut steps = steps(&server);
+    // An app is let go while those that waited for it begin.
+    steps[9..11].sort();
+    let run = ["refresh a", "refresh b", "sync a", r#"hold ["b"]"#, "sync b", "hold nothing"];
+    let after = ["keep the graph", "give up the Lease"];
+    assert_eq!(steps, [&BEFORE[..], &run, &after].concat());
+    assert_eq!(holder(&server), None);
+}
+
+/// Whatever goes wrong before the run, nothing that comes after it is asked for, and the Lease is
+/// given up.
+#[tokio::test(start_paused = true)]
+async fn what_goes_wrong_before_the_run_ends_it_there_and_gives_up_the_lease() {
+    // What is refused, and how many steps have been asked for then.
+    for (method, path, asked) in [
+        (Method::GET, "configmaps/argocd-cm", 0),
+        (Method::POST, "leases", 1),
+        (Method::PATCH, "applications/prod-root", 2),
+        (Method::GET, "applications?", 2),
+        (Method::GET, "appprojects/apps", 2),
+        (Method::PATCH, "appprojects/apps", 3),
+        (Method::GET, "configmaps/tiphys-prod", 5),
+        (Method::PATCH, "configmaps/tiphys-prod", 6),
+    ] {
+        for (answer, kind) in [
+            (Answer::refused(401, "no"), Kind::Denied),
+            (Answer::refused(403, "no"), Kind::Denied),
+            (Answer::refused(429, "no"), Kind::Unreachable),
+            (Answer::refused(500, "no"), Kind::Failed),
+            (Answer::After(Duration::from_secs(20), Box::new(Answer::Cut)), Kind::Unreachable),
+        ] {
+            let server = argocd::server(&["a", "b"]);
+            server.next(method.clone(), path, answer.clone());
+            let error = run(&server).await.unwrap_err();
+            let given_up = usize::from(asked > 1);
+            let expected = [&BEFORE[..asked], &["give up the Lease"][..given_up]].concat();
+            assert_eq!(error.kind, kind, "{method} {path} {answer:?}: {error}");
+            assert_eq!(steps(&server), expected, "{method} {path} {answer:?}");
+            assert_eq!(holder(&server), None, "{method} {path} {answer:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_platform_file_of_another_revision_changes_nothing() {
+    let server = argocd::server(&["a", "b"]);
+    let other = ClusterError::new(Kind::Configuration, "another file", "r2");
+    let refused = other.clone();
+    let check: Check = Box::new(move |_| Err(refused.clone()));
+    let ended = Deploy { check, ..deploy(&server) }.run(&|_| {}).await;
+    assert_eq!(ended, Err(other));
+    assert_eq!(steps(&server), ["take the Lease", "refresh prod-root", "give up the Lease"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_app_that_nobody_creates_ends_it_before_the_graph_is_kept() {
+    let server = argocd::server(&["a"]);
+    let error = run(&server).await.unwrap_err();
+    assert_eq!((error.kind, &*error.what), (Kind::NotFound, "there is no Application for b"));
+    assert_eq!(steps(&server), [&BEFORE[..5], &["give up the Lease"]].concat());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_graph_that_cannot_be_kept_after_the_run_is_said() {
+    let server = argocd::server(&["a", "b"]);
+    let mut writes = 0;
+    let second = move |asked: &Asked| {
+        writes += usize::from(asked.method == Method::PATCH && asked.path.contains("configmaps"));
+        writes == 2
+    };
+    server.next_where(second, Answer::refused(403, "no"));
+    let error = run(&server).await.unwrap_err();
+    assert_eq!(error.kind, Kind::Denied);
+    assert_eq!(holder(&server), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_cannot_be_given_up_is_said_unless_something_worse_is() {
+    let given_up = |asked: &Asked| {
+        asked.method == Method::PUT && asked.body["spec"]["holderIdentity"].is_null()
+    };
+    let server = argocd::server(&["a"]);
+    server.next_where(given_up, Answer::refused(403, "no"));
+    assert_eq!(run(&server).await.unwrap_err().kind, Kind::NotFound, "b is not there");
+    assert_eq!(holder(&server).as_deref(), Some("us"), "the next run waits until it runs out");
+    let server = argocd::server(&["a", "b"]);
+    server.next_where(given_up, Answer::refused(403, "no"));
+    let error = run(&server).await.unwrap_err();
+    assert!(error.what.contains("cannot be given up"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_loses_the_lease_while_it_holds_the_apps_asks_for_nothing_more() {
+    let server = argocd::server(&["a", "b"]);
+    let slow = Answer::After(Duration::from_secs(60), Box::new(Answer::Cut));
+    server.next(Method::PATCH, "appprojects/apps", slow);
+    let take_over = async {
+        tokio::time::sleep(Duration::from_secs(8)).await;
+        server.put(LEASE, json!({ "spec": { "holderIdentity": "another" } }));
+    };
+    let (ended, ()) = tokio::join!(run(&server), take_over);
+    let error = ended.unwrap_err();
+    assert_eq!(error.kind, Kind::Conflict);
+    assert!(error.why.contains("another"), "{error}");
+    assert_eq!(steps(&server), [&BEFORE[..3], &["give up the Lease"]].concat());
+    assert_eq!(holder(&server).as_deref(), Some("another"), "it is not taken from them");
+}

@@ -1,0 +1,191 @@
+//! How we react to what is answered while generators are synced and their children awaited.
+
+use std::collections::BTreeSet;
+
+use http::Method;
+use kube::Client;
+use serde_json::{Value, json};
+use tiphys_cluster::names::Purpose;
+use tiphys_cluster::scripted::{Answer, Asked};
+
+use super::*;
+use crate::testkit::argocd::{self, ROOT, application, steps, unsynced};
+use crate::testkit::{self, Server};
+
+/// What the generators work with, for as long as a test takes.
+struct Bench {
+    platform: Platform,
+    argocd: Actor,
+    applications: Api<Application>,
+    sets: Api<DynamicObject>,
+}
+
+impl Bench {
+    async fn new(server: &Server) -> Self {
+        let (client, platform): (Client, _) = (server.client(), testkit::platform());
+        let argocd = Actor::new(&client, &platform, Purpose::Deploy).await.unwrap();
+        let sets = sets::api(&client, "argocd");
+        Bench { platform, argocd, applications: Api::namespaced(client, "argocd"), sets }
+    }
+
+    fn generators(&self) -> Generators<'_> {
+        Generators {
+            platform: &self.platform,
+            argocd: &self.argocd,
+            applications: &self.applications,
+            sets: &self.sets,
+            tag: "0123456789ab/a/1/1".parse::<OperationId>().unwrap().plan,
+            epoch: 1,
+        }
+    }
+}
+
+async fn sync(server: &Server) -> Result<Generated, ClusterError> {
+    Bench::new(server).await.generators().sync().await
+}
+
+async fn await_children(server: &Server, sets: bool) -> Result<usize, ClusterError> {
+    let bench = Bench::new(server).await;
+    let apps: BTreeSet<String> = ["a", "b"].map(str::to_owned).into();
+    let generated = Generated { revisions: Revisions::default(), sets };
+    bench.generators().await_children(&apps, &generated).await.map(|found| found.len())
+}
+
+fn change(server: &Server, name: &str, change: impl FnOnce(&mut Value)) {
+    let mut object = server.get(&application(name)).unwrap();
+    change(&mut object);
+    server.put(&application(name), object);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_root_app_is_synced_once_and_then_found_current() {
+    let server = argocd::server(&["a", "b"]);
+    let generated = sync(&server).await.unwrap();
+    assert_eq!((generated.revisions.to_string().as_str(), generated.sets), ("r1", false));
+    sync(&server).await.unwrap();
+    assert_eq!(steps(&server), ["refresh prod-root", "sync prod-root", "refresh prod-root"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_generator_that_the_root_app_creates_is_synced_after_it() {
+    let server = argocd::server(&["stack"]);
+    sync(&server).await.unwrap();
+    assert_eq!(steps(&server).len(), 2, "an app of the platform is left to the run");
+    change(&server, "stack", |stack| stack["spec"]["project"] = "roots".into());
+    sync(&server).await.unwrap();
+    assert_eq!(steps(&server)[2..], ["refresh prod-root", "refresh stack", "sync stack"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_argo_cd_refuses_is_said_with_where_to_look() {
+    for (code, kind, hint) in [
+        (401, Kind::Denied, "`tiphys configure` sets it up"),
+        (403, Kind::Denied, "`tiphys configure` sets it up"),
+        (404, Kind::Configuration, "`tiphys configure` sets it up"),
+        (409, Kind::Failed, ""),
+        (410, Kind::Failed, ""),
+        (429, Kind::Unreachable, ""),
+        (500, Kind::Failed, ""),
+    ] {
+        let refresh = |asked: &Asked| asked.method == Method::PATCH;
+        let compared = |asked: &Asked| asked.method == Method::GET;
+        let operation = |asked: &Asked| !asked.body["operation"].is_null();
+        for (meant, asked) in [(refresh as fn(&Asked) -> bool, 1), (compared, 1), (operation, 2)] {
+            let server = argocd::server(&["a", "b"]);
+            server.next_where(meant, Answer::refused(code, "no"));
+            let error = sync(&server).await.err().unwrap();
+            assert_eq!(error.kind, kind, "{code}: {error}");
+            assert_eq!(error.next.unwrap_or_default(), hint, "{code}");
+            assert_eq!(steps(&server).len(), asked, "{code}");
+        }
+    }
+    let server = argocd::server(&["a", "b"]);
+    server.next(Method::PATCH, ROOT, Answer::Cut);
+    assert_eq!(sync(&server).await.err().unwrap().kind, Kind::Unreachable);
+}
+
+/// The next sync of the root app goes so, whatever Argo CD makes of it otherwise.
+fn sync_ends(server: &Server, end: impl Fn(&mut Value) + Send + 'static) {
+    server.control(move |objects, path| {
+        let mut object = objects.get(path).unwrap();
+        if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
+            annotations.clear();
+        }
+        if !object["operation"].is_null() {
+            end(&mut object);
+        }
+        objects.put(path, object);
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operation_that_ends_badly_or_is_replaced_is_said() {
+    let server = argocd::server(&[]);
+    sync_ends(&server, |root| {
+        let operation = root["operation"].take();
+        root["status"]["operationState"] =
+            json!({ "phase": "Failed", "message": "no such path", "operation": operation });
+    });
+    let error = sync(&server).await.err().unwrap();
+    assert_eq!((error.kind, &*error.why), (Kind::Failed, "no such path"));
+    let server = argocd::server(&[]);
+    sync_ends(&server, |root| root["operation"] = json!({ "initiatedBy": { "automated": true } }));
+    let error = sync(&server).await.err().unwrap();
+    assert_eq!(error.why, "Argo CD's automated sync has started another operation");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operation_that_does_not_end_is_given_up_on() {
+    let server = argocd::server(&[]);
+    sync_ends(&server, |_| {});
+    let began = Instant::now();
+    let error = sync(&server).await.err().unwrap();
+    assert_eq!(error.why, "its operation did not end within 300 s");
+    assert!(began.elapsed() < OPERATION_TIMEOUT + 10 * POLL, "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_cannot_be_compared_is_not_synced() {
+    let server = argocd::server(&[]);
+    change(&server, ROOT, |root| {
+        root["status"]["conditions"] =
+            json!([{ "type": "ComparisonError", "message": "no such branch" }]);
+    });
+    assert_eq!(sync(&server).await.err().unwrap().why, "no such branch");
+    assert_eq!(steps(&server), ["refresh prod-root"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn children_are_awaited_until_all_are_there() {
+    let server = argocd::server(&[]);
+    server.put(&application("a"), unsynced("apps"));
+    let appear = async {
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        server.put(&application("b"), unsynced("apps"));
+    };
+    let (found, ()) = tokio::join!(await_children(&server, false), appear);
+    assert_eq!(found, Ok(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn children_that_do_not_come_are_named_later_where_sets_create_them() {
+    for (sets, timeout) in [(false, CHILDREN_TIMEOUT), (true, SETS_TIMEOUT)] {
+        let server = argocd::server(&[]);
+        server.put(&application("a"), unsynced("apps"));
+        let began = Instant::now();
+        let error = await_children(&server, sets).await.unwrap_err();
+        assert_eq!((error.kind, &*error.what), (Kind::NotFound, "there is no Application for b"));
+        assert!(began.elapsed() > timeout && began.elapsed() < timeout + 2 * POLL);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn children_in_another_project_are_refused_at_once() {
+    let server = argocd::server(&[]);
+    server.put(&application("a"), unsynced("apps"));
+    server.put(&application("b"), unsynced("default"));
+    let error = await_children(&server, true).await.unwrap_err();
+    assert_eq!((error.kind, &*error.why), (Kind::Configuration, "b (default)"));
+    server.next(Method::GET, "applications", Answer::refused(403, "no"));
+    assert_eq!(await_children(&server, true).await.unwrap_err().kind, Kind::Denied);
+}

@@ -1,0 +1,121 @@
+//! An Argo CD behind the API server for tests: it refreshes and syncs at once, and all goes well.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tiphys_cluster::scripted::Asked;
+use tiphys_install::definitions;
+
+use super::{Objects, Server};
+
+pub(crate) const APPLICATIONS: &str = "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications";
+pub(crate) const PROJECT: &str = "/apis/argoproj.io/v1alpha1/namespaces/argocd/appprojects/apps";
+const SETTINGS: &str = "/api/v1/namespaces/argocd/configmaps/argocd-cm";
+const REFRESH: &str = "argocd.argoproj.io/refresh";
+pub(crate) const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/argocd/leases/tiphys-prod";
+/// The root app of the test platform.
+pub(crate) const ROOT: &str = "prod-root";
+
+pub(crate) fn application(name: &str) -> String {
+    format!("{APPLICATIONS}/{name}")
+}
+
+/// With the platform's project, its root app, and our health definitions. The root app creates
+/// these Applications when it is synced.
+pub(crate) fn server(creates: &'static [&'static str]) -> Server {
+    let server = Server::default();
+    server.put(SETTINGS, json!({ "data": definitions::keys() }));
+    server.put(PROJECT, json!({ "spec": {} }));
+    server.put(&application(ROOT), unsynced("roots"));
+    server.control(move |objects, path| {
+        if path.starts_with(APPLICATIONS) {
+            reconcile(objects, path, creates);
+        }
+    });
+    server
+}
+
+/// Created, and never synced.
+pub(crate) fn unsynced(project: &str) -> Value {
+    json!({
+        "spec": { "project": project, "source": { "repoURL": "https://git", "path": "." } },
+        "status": { "sync": { "status": "OutOfSync" }, "health": { "status": "Missing" } },
+    })
+}
+
+/// What was asked of the cluster, in order, without events, renewals and repetitions.
+pub(crate) fn steps(server: &Server) -> Vec<String> {
+    let mut steps: Vec<String> = server.asked().iter().filter_map(step).collect();
+    steps.dedup();
+    steps
+}
+
+fn step(asked: &Asked) -> Option<String> {
+    let summary = super::summary(asked);
+    let (method, object) = summary.split_once(' ')?;
+    let (kind, name) = object.split_once('/').unwrap_or((object, ""));
+    let body = &asked.body;
+    Some(match (method, kind) {
+        ("POST", "leases") => "take the Lease".to_owned(),
+        ("PUT", "leases") if body["spec"]["holderIdentity"].is_null() => {
+            "give up the Lease".to_owned()
+        }
+        ("GET", _) | (_, "events") | ("PUT", "leases") => return None,
+        ("PATCH", "appprojects") => match &body["spec"]["syncWindows"][0]["applications"] {
+            Value::Null => "hold nothing".to_owned(),
+            apps => format!("hold {apps}"),
+        },
+        ("PATCH", "configmaps") => "keep the graph".to_owned(),
+        ("PATCH", "applications") if !body["operation"].is_null() => format!("sync {name}"),
+        ("PATCH", "applications") if !body["metadata"]["annotations"].is_null() => {
+            format!("refresh {name}")
+        }
+        _ => summary,
+    })
+}
+
+/// Who holds the platform's Lease.
+pub(crate) fn holder(server: &Server) -> Option<String> {
+    server.get(LEASE)?["spec"]["holderIdentity"].as_str().map(str::to_owned)
+}
+
+fn reconcile(objects: &mut Objects<'_>, path: &str, creates: &[&str]) {
+    let Some(mut object) = objects.get(path) else { return };
+    let refreshed = object["metadata"]["annotations"]
+        .as_object_mut()
+        .is_some_and(|annotations| annotations.remove(REFRESH).is_some());
+    let operation = object.as_object_mut().and_then(|object| object.remove("operation"));
+    let version = i64::try_from(objects.version()).unwrap();
+    if let Some(operation) = &operation {
+        sync(&mut object["status"], operation, &stamp(version));
+        if path == application(ROOT) {
+            let resource =
+                |name| json!({ "group": "argoproj.io", "kind": "Application", "name": name });
+            object["status"]["resources"] = creates.iter().map(resource).collect();
+            for name in creates {
+                objects.put(&application(name), unsynced("apps"));
+            }
+        }
+    }
+    if refreshed || operation.is_some() {
+        object["status"]["reconciledAt"] = stamp(version + 2).into();
+        object["status"]["sync"]["revision"] = "r1".into();
+        object["status"]["sync"]["comparedTo"] = json!({ "source": object["spec"]["source"] });
+        objects.put(path, object);
+    }
+}
+
+fn sync(status: &mut Value, operation: &Value, finished_at: &str) {
+    status["operationState"] = json!({
+        "phase": "Succeeded",
+        "operation": operation,
+        "finishedAt": finished_at,
+        "syncResult": { "revision": "r1" },
+    });
+    status["sync"]["status"] = "Synced".into();
+    status["health"]["status"] = "Healthy".into();
+}
+
+/// Later with every write.
+fn stamp(version: i64) -> String {
+    Timestamp::from_second(1_800_000_000 + version).unwrap().to_string()
+}
