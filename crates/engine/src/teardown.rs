@@ -10,6 +10,8 @@ mod force;
 mod generators;
 mod leftovers;
 mod remains;
+#[cfg(test)]
+mod tests;
 mod volumes;
 
 use std::cell::RefCell;

@@ -58,9 +58,12 @@ struct State {
 /// What controllers make of the objects after a write; how often they wrote is for them to count.
 type Controller = Box<dyn FnMut(&mut Objects<'_>, &str) + Send>;
 
+/// Which request is meant.
+pub(crate) type Meant = Box<dyn FnMut(&Asked) -> bool + Send>;
+
 /// An answer that replaces the right one, once.
 struct Instead {
-    meant: Box<dyn FnMut(&Asked) -> bool + Send>,
+    meant: Meant,
     answer: Answer,
     /// The request takes effect all the same.
     done: bool,
@@ -87,6 +90,10 @@ impl Objects<'_> {
         }
         self.objects.insert(path.to_owned(), object.clone());
         object
+    }
+
+    pub(crate) fn remove(&mut self, path: &str) {
+        self.objects.remove(path);
     }
 
     /// Grows with every write.

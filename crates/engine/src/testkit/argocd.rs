@@ -64,7 +64,13 @@ fn step(asked: &Asked) -> Option<String> {
             Value::Null => "hold nothing".to_owned(),
             apps => format!("hold {apps}"),
         },
+        ("DELETE", "leases") => "remove the Lease".to_owned(),
         ("PATCH", "configmaps") => "keep the graph".to_owned(),
+        ("DELETE", "configmaps") => "forget the graph".to_owned(),
+        ("DELETE", "applications") => format!("delete {name}"),
+        ("PATCH", "applications") if !body["metadata"]["finalizers"].is_null() => {
+            format!("delete {name}")
+        }
         ("PATCH", "applications") if !body["operation"].is_null() => format!("sync {name}"),
         ("PATCH", "applications") if !body["metadata"]["annotations"].is_null() => {
             format!("refresh {name}")

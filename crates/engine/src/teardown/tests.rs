@@ -1,0 +1,193 @@
+//! In which order a teardown asks for things, and what it leaves whatever the end.
+
+use std::time::Duration;
+
+use http::Method;
+use serde_json::json;
+use tiphys_cluster::scripted::{Answer, Asked};
+use tiphys_model::Scope;
+
+use super::*;
+use crate::testkit::argocd::{self, LEASE, ROOT, application, holder, steps};
+use crate::testkit::{self, Meant, Server};
+
+/// A platform with both apps, and what a deployment has kept of it.
+async fn deployed() -> (Server, Teardown) {
+    let server = argocd::server(&[]);
+    for path in ["/api", "/apis"] {
+        server.put(path, json!({ "kind": "APIGroupDiscoveryList", "items": [] }));
+    }
+    for name in ["a", "b"] {
+        server.put(&application(name), argocd::unsynced("apps"));
+    }
+    let platform = testkit::platform();
+    let plan = tiphys_plan::plan(&platform, &Scope::Platform).unwrap();
+    let mut graph = DeployedGraph::new(&platform, None);
+    graph.plan(&platform, &plan);
+    let store = GraphStore::new(&server.client(), "argocd", &platform.name);
+    store.write(&graph).await.unwrap();
+    let teardown = Teardown {
+        client: server.client(),
+        platform: Arc::new(platform),
+        graph: Some(graph),
+        plan: Arc::new(plan),
+        extent: Extent::Platform,
+        identity: "us".to_owned(),
+        wishes: Wishes { keep_primitives: true, ..Wishes::default() },
+    };
+    (server, teardown)
+}
+
+async fn run(teardown: Teardown) -> Result<Verdict, ClusterError> {
+    teardown.run(&|_| {}).await.map(|torn_down| torn_down.verdict)
+}
+
+/// What it was asked, without what stood at the beginning.
+fn asked(server: &Server) -> Vec<String> {
+    steps(server).split_off(1)
+}
+
+/// What comes before the first app goes.
+const BEFORE: [&str; 4] =
+    ["take the Lease", "keep the graph", r#"hold ["a","b"]"#, "delete prod-root"];
+/// In the reverse of the order in which they are deployed.
+const APPS: [&str; 3] = ["delete b", "delete a", "keep the graph"];
+const AFTER: [&str; 3] = ["hold nothing", "forget the graph", "remove the Lease"];
+
+#[tokio::test(start_paused = true)]
+async fn lease_graph_hold_generators_apps_and_at_last_the_graph_and_the_lease() {
+    let (server, teardown) = deployed().await;
+    assert_eq!(run(teardown).await, Ok(Verdict::Succeeded));
+    assert_eq!(asked(&server), [&BEFORE[..], &APPS, &AFTER].concat());
+    assert_eq!(server.get(LEASE), None);
+}
+
+/// Whatever goes wrong before the first app goes, nothing that comes after it is asked for, and
+/// the Lease is given up.
+#[tokio::test(start_paused = true)]
+async fn what_goes_wrong_before_the_first_app_goes_ends_it_there_and_gives_up_the_lease() {
+    // What is refused, and how many steps have been asked for then.
+    for (method, path, steps) in [
+        (Method::POST, "leases", 1),
+        (Method::GET, "configmaps/tiphys-prod", 1),
+        (Method::GET, "applications?", 1),
+        (Method::GET, "applicationsets", 1),
+        (Method::PATCH, "configmaps/tiphys-prod", 2),
+        (Method::GET, "appprojects/apps", 2),
+        (Method::PATCH, "appprojects/apps", 3),
+        (Method::DELETE, ROOT, 4),
+    ] {
+        for (answer, kind) in [
+            (Answer::refused(401, "no"), Kind::Denied),
+            (Answer::refused(403, "no"), Kind::Denied),
+            (Answer::refused(429, "no"), Kind::Unreachable),
+            (Answer::refused(500, "no"), Kind::Failed),
+            (Answer::After(Duration::from_secs(20), Box::new(Answer::Cut)), Kind::Unreachable),
+        ] {
+            let (server, teardown) = deployed().await;
+            server.next(method.clone(), path, answer.clone());
+            let error = run(teardown).await.unwrap_err();
+            let taken = usize::from(method != Method::POST);
+            let expected = [&BEFORE[..steps], &["give up the Lease"][..taken]].concat();
+            assert_eq!(error.kind, kind, "{method} {path} {answer:?}: {error}");
+            assert_eq!(asked(&server), expected, "{method} {path} {answer:?}");
+            assert_eq!(holder(&server), None, "{method} {path} {answer:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_does_not_say_what_it_has_is_left_as_it_is() {
+    let (server, teardown) = deployed().await;
+    server.next_where(|asked| asked.path == "/apis", Answer::refused(500, "no"));
+    assert_eq!(run(teardown).await.unwrap_err().kind, Kind::Failed);
+    assert_eq!(asked(&server), ["take the Lease", "give up the Lease"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_goes_wrong_after_the_last_app_has_gone_is_said_and_gives_up_the_lease() {
+    let mut writes = 0;
+    let second_graph = move |asked: &Asked| {
+        writes += usize::from(asked.method == Method::PATCH && asked.path.contains("configmaps"));
+        writes == 2
+    };
+    let released = |asked: &Asked| {
+        let window = asked.body.pointer("/spec/syncWindows");
+        asked.method == Method::PATCH && window.is_some_and(serde_json::Value::is_null)
+    };
+    let forgotten =
+        |asked: &Asked| asked.method == Method::DELETE && asked.path.contains("configmaps");
+    let cases: [(Meant, usize); 3] =
+        [(Box::new(second_graph), 0), (Box::new(released), 1), (Box::new(forgotten), 2)];
+    for (meant, after) in cases {
+        let (server, teardown) = deployed().await;
+        server.next_where(meant, Answer::refused(403, "no"));
+        assert_eq!(run(teardown).await.unwrap_err().kind, Kind::Denied);
+        let expected = [&BEFORE[..], &APPS, &AFTER[..after], &["give up the Lease"]].concat();
+        assert_eq!(asked(&server), expected);
+    }
+    let (server, teardown) = deployed().await;
+    server.next(Method::DELETE, "leases", Answer::refused(403, "no"));
+    let error = run(teardown).await.unwrap_err();
+    assert!(error.what.contains("Lease"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn single_apps_go_without_the_generators_and_stay_held() {
+    let (server, teardown) = deployed().await;
+    let apps = Teardown { extent: Extent::Apps, ..teardown };
+    assert_eq!(run(apps).await, Ok(Verdict::Succeeded));
+    assert_eq!(asked(&server), [&BEFORE[..3], &APPS, &["give up the Lease"]].concat());
+    let (server, teardown) = deployed().await;
+    let pruned = Teardown { extent: Extent::Pruned, ..teardown };
+    assert_eq!(run(pruned).await, Ok(Verdict::Succeeded));
+    let expected = [&BEFORE[..3], &APPS, &["hold nothing", "give up the Lease"]].concat();
+    assert_eq!(asked(&server), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_project_nothing_is_held_and_all_goes_on() {
+    let (server, teardown) = deployed().await;
+    server.change(|objects| objects.remove(argocd::PROJECT));
+    let apps = Teardown { extent: Extent::Apps, ..teardown };
+    assert_eq!(run(apps).await, Ok(Verdict::Succeeded));
+    assert_eq!(asked(&server), [&BEFORE[..2], &APPS, &["give up the Lease"]].concat());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_graph_that_changed_while_the_lease_was_awaited_ends_it() {
+    let (server, teardown) = deployed().await;
+    let store = teardown.store();
+    let mut graph = teardown.graph.clone().unwrap();
+    graph.removed("b");
+    store.write(&graph).await.unwrap();
+    let error = run(teardown).await.unwrap_err();
+    assert!(error.what.contains("has changed"), "{error}");
+    assert_eq!(asked(&server), ["take the Lease", "give up the Lease"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_nothing_is_left_not_even_the_lease_is_taken() {
+    let (server, teardown) = deployed().await;
+    for name in [ROOT, "a", "b"] {
+        server.change(|objects| objects.remove(&application(name)));
+    }
+    let nothing = Teardown { graph: None, ..teardown };
+    assert_eq!(run(nothing).await, Ok(Verdict::Succeeded));
+    assert_eq!(asked(&server), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_loses_the_lease_while_it_holds_the_apps_asks_for_nothing_more() {
+    let (server, teardown) = deployed().await;
+    let slow = Answer::After(Duration::from_secs(60), Box::new(Answer::Cut));
+    server.next(Method::PATCH, "appprojects/apps", slow);
+    let take_over = async {
+        tokio::time::sleep(Duration::from_secs(8)).await;
+        server.put(LEASE, json!({ "spec": { "holderIdentity": "another" } }));
+    };
+    let (ended, ()) = tokio::join!(run(teardown), take_over);
+    assert_eq!(ended.unwrap_err().kind, Kind::Conflict);
+    assert_eq!(asked(&server), [&BEFORE[..3], &["give up the Lease"]].concat());
+    assert_eq!(holder(&server).as_deref(), Some("another"), "it is not taken from them");
+}
