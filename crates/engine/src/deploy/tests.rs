@@ -15,6 +15,7 @@ fn deploy(server: &Server) -> Deploy {
     let platform = testkit::platform();
     let plan = tiphys_plan::plan(&platform, &Scope::Platform).unwrap();
     Deploy {
+        engine: Engine::Local,
         client: server.client(),
         place: Place::Inside,
         platform: Arc::new(platform),

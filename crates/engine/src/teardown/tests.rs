@@ -27,6 +27,7 @@ async fn deployed() -> (Server, Teardown) {
     let store = GraphStore::new(&server.client(), "argocd", &platform.name);
     store.write(&graph).await.unwrap();
     let teardown = Teardown {
+        engine: Engine::Local,
         client: server.client(),
         platform: Arc::new(platform),
         graph: Some(graph),
