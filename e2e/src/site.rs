@@ -20,7 +20,7 @@ use crate::world::ARGOCD;
 use crate::{World, objects};
 
 /// How long anything may take that should happen.
-const PATIENCE: Duration = Duration::from_secs(90);
+const WAIT_LIMIT: Duration = Duration::from_secs(90);
 
 /// The name of a site is the name of its repository, and stands before the names of everything
 /// else in it.
@@ -194,7 +194,7 @@ impl Site {
         what: &str,
         holds: impl Fn(&Application) -> bool,
     ) -> Application {
-        self.until_within(PATIENCE, app, what, holds).await
+        self.until_within(WAIT_LIMIT, app, what, holds).await
     }
 
     /// Likewise, with a patience of its own.
@@ -225,7 +225,7 @@ impl Site {
     pub async fn until_gone(&self, app: &str) {
         let began = Instant::now();
         while self.applications().get_opt(app).await.expect("an answer").is_some() {
-            assert!(began.elapsed() < PATIENCE, "{app} is still there after {PATIENCE:?}");
+            assert!(began.elapsed() < WAIT_LIMIT, "{app} is still there after {WAIT_LIMIT:?}");
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
@@ -358,7 +358,7 @@ impl Site {
             if !list.items.iter().any(|namespace| self.is_mine(&namespace.name_any())) {
                 return;
             }
-            assert!(began.elapsed() < PATIENCE, "namespaces of an earlier test do not go away");
+            assert!(began.elapsed() < WAIT_LIMIT, "namespaces of an earlier test do not go away");
             tokio::time::sleep(Duration::from_millis(500)).await;
         }
     }

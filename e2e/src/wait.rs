@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(90);
+const WAIT_LIMIT: Duration = Duration::from_secs(90);
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// Waits until something holds; `what` says it, if it never does.
 pub async fn until<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) {
     let began = Instant::now();
     while !holds().await {
-        assert!(began.elapsed() < PATIENCE, "{what}: not within {} s", PATIENCE.as_secs());
+        assert!(began.elapsed() < WAIT_LIMIT, "{what}: not within {} s", WAIT_LIMIT.as_secs());
         tokio::time::sleep(LOOK_AGAIN).await;
     }
 }

@@ -10,7 +10,7 @@ use kube::api::{ListParams, LogParams};
 use kube::{Api, Client};
 use secrecy::SecretString;
 use serde_json::{Value, json};
-use tiphys_argocd::rest::{ArgoCd, Endpoint, PATIENCE, Security};
+use tiphys_argocd::rest::{Endpoint, REQUEST_TIMEOUT, RestClient, Security};
 use tiphys_cluster::ClusterError;
 use tiphys_engine::Hold;
 use tiphys_lab::git::GitServer;
@@ -23,7 +23,7 @@ pub(crate) const ARGOCD: &str = "argocd";
 pub struct World {
     pub client: Client,
     /// As Argo CD's administrator.
-    pub argocd: ArgoCd,
+    pub argocd: RestClient,
     pub git: GitServer,
     pub kubeconfig: PathBuf,
     /// Of the lab; another cluster's is not ours to read.
@@ -78,7 +78,7 @@ pub(crate) async fn log_tails(client: &Client, about: &str) -> String {
     text
 }
 
-async fn log_in(client: &Client, secret: &str) -> Result<ArgoCd, String> {
+async fn log_in(client: &Client, secret: &str) -> Result<RestClient, String> {
     let secrets: Api<Secret> = Api::namespaced(client.clone(), ARGOCD);
     let read = async |name: &str, field: &str| {
         let secret = secrets.get(name).await;
@@ -89,12 +89,12 @@ async fn log_in(client: &Client, secret: &str) -> Result<ArgoCd, String> {
     let certificate = read("argocd-secret", "tls.crt").await?;
     let password = read(secret, "password").await?;
     let security = Security::trusting(&certificate).map_err(|error| error.to_string())?;
-    let argocd = ArgoCd::new(Endpoint::new(client.clone(), ARGOCD, security), None);
+    let argocd = RestClient::new(Endpoint::new(client.clone(), ARGOCD, security), None);
     let login = json!({ "username": "admin", "password": String::from_utf8_lossy(&password) });
     // A server that has just become ready may not have read its accounts yet.
     for attempt in 0.. {
         let answer: Result<Value, _> =
-            argocd.call(Method::POST, "session", Some(&login), PATIENCE).await;
+            argocd.call(Method::POST, "session", Some(&login), REQUEST_TIMEOUT).await;
         match answer {
             Ok(session) => {
                 let token = session["token"].as_str().ok_or("a session without a token")?;

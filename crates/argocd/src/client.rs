@@ -8,19 +8,19 @@ use tiphys_model::platform::ArgoCdAccess;
 
 use crate::application::Application;
 use crate::credentials;
-use crate::rest::{ArgoCd, CallError, SyncRequest};
-use fields::Fields;
+use crate::rest::{CallError, RestClient, SyncRequest};
+use fields::FieldsClient;
 use tiphys_cluster::ClusterError;
 use tiphys_cluster::names::Purpose;
 
 /// One of the two ways. Both mean the same.
 #[derive(Clone)]
-pub enum Actor {
-    Api(ArgoCd),
-    Fields(Fields),
+pub enum ArgoCdClient {
+    Rest(RestClient),
+    Fields(FieldsClient),
 }
 
-impl Actor {
+impl ArgoCdClient {
     /// The way that the platform file names, with the rights for a purpose.
     pub async fn new(
         client: &Client,
@@ -29,11 +29,11 @@ impl Actor {
     ) -> Result<Self, ClusterError> {
         let namespace = &platform.argocd.namespace;
         match platform.argocd.access {
-            ArgoCdAccess::Kubernetes => {
-                Ok(Actor::Fields(Fields::new(Api::namespaced(client.clone(), namespace))))
-            }
+            ArgoCdAccess::Kubernetes => Ok(ArgoCdClient::Fields(FieldsClient::new(
+                Api::namespaced(client.clone(), namespace),
+            ))),
             ArgoCdAccess::Api => {
-                credentials::argocd(client, platform, purpose).await.map(Actor::Api)
+                credentials::argocd(client, platform, purpose).await.map(ArgoCdClient::Rest)
             }
         }
     }
@@ -42,10 +42,10 @@ impl Actor {
     #[must_use]
     pub fn in_run(self, client: &Client, platform: &Platform, run: &str) -> Self {
         match self {
-            Actor::Api(api) => Actor::Api(api.in_run(run)),
-            Actor::Fields(_) => {
+            ArgoCdClient::Rest(api) => ArgoCdClient::Rest(api.in_run(run)),
+            ArgoCdClient::Fields(_) => {
                 let namespace = &platform.argocd.namespace;
-                Actor::Fields(Fields::new(Api::namespaced(client.clone(), namespace)))
+                ArgoCdClient::Fields(FieldsClient::new(Api::namespaced(client.clone(), namespace)))
             }
         }
     }
@@ -53,8 +53,8 @@ impl Actor {
     /// A normal refresh; returns when Argo CD has compared and assessed the app anew.
     pub async fn refresh(&self, app: &str, project: &str) -> Result<Application, CallError> {
         match self {
-            Actor::Api(api) => api.refresh(app, project).await,
-            Actor::Fields(fields) => fields.refresh(app).await,
+            ArgoCdClient::Rest(api) => api.refresh(app, project).await,
+            ArgoCdClient::Fields(fields) => fields.refresh(app).await,
         }
     }
 
@@ -65,32 +65,32 @@ impl Actor {
         request: SyncRequest<'_>,
     ) -> Result<Application, CallError> {
         match self {
-            Actor::Api(api) => api.sync(app, request).await,
-            Actor::Fields(fields) => fields.sync(app, request).await,
+            ArgoCdClient::Rest(api) => api.sync(app, request).await,
+            ArgoCdClient::Fields(fields) => fields.sync(app, request).await,
         }
     }
 
     /// Stops the operation under way.
     pub async fn terminate(&self, app: &str, project: &str) -> Result<(), CallError> {
         match self {
-            Actor::Api(api) => api.terminate(app, project).await,
-            Actor::Fields(fields) => fields.terminate(app).await,
+            ArgoCdClient::Rest(api) => api.terminate(app, project).await,
+            ArgoCdClient::Fields(fields) => fields.terminate(app).await,
         }
     }
 
     /// Deletes the Application and, in the foreground, what it has applied.
     pub async fn delete(&self, app: &str, project: &str) -> Result<(), CallError> {
         match self {
-            Actor::Api(api) => api.delete(app, project).await,
-            Actor::Fields(fields) => fields.delete(app).await,
+            ArgoCdClient::Rest(api) => api.delete(app, project).await,
+            ArgoCdClient::Fields(fields) => fields.delete(app).await,
         }
     }
 
     /// Deletes the Application and leaves what it has applied.
-    pub async fn release(&self, app: &str, project: &str) -> Result<(), CallError> {
+    pub async fn delete_orphaning(&self, app: &str, project: &str) -> Result<(), CallError> {
         match self {
-            Actor::Api(api) => api.release(app, project).await,
-            Actor::Fields(fields) => fields.release(app).await,
+            ArgoCdClient::Rest(api) => api.delete_orphaning(app, project).await,
+            ArgoCdClient::Fields(fields) => fields.delete_orphaning(app).await,
         }
     }
 }

@@ -6,7 +6,7 @@ use secrecy::SecretString;
 use tiphys_model::Platform;
 
 use crate::installation;
-use crate::rest::{ArgoCd, Endpoint, Security};
+use crate::rest::{Endpoint, RestClient, Security};
 use tiphys_cluster::names::Purpose;
 use tiphys_cluster::{ClusterError, Kind};
 
@@ -31,12 +31,12 @@ pub async fn argocd(
     client: &Client,
     platform: &Platform,
     purpose: Purpose,
-) -> Result<ArgoCd, ClusterError> {
+) -> Result<RestClient, ClusterError> {
     let (token, security) = read(client, platform, purpose).await?;
     let endpoint = Endpoint::new(client.clone(), &platform.argocd.namespace, security);
     let secrets = Api::namespaced(client.clone(), &platform.argocd.namespace);
     let name = purpose.secret(platform);
-    Ok(ArgoCd::new(endpoint, Some(token)).renewing_from(secrets, &name))
+    Ok(RestClient::new(endpoint, Some(token)).renewing_from(secrets, &name))
 }
 
 async fn read(

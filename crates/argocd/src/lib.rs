@@ -12,4 +12,4 @@ pub mod tracking;
 pub mod watch;
 
 pub use application::Application;
-pub use client::Actor;
+pub use client::ArgoCdClient;

@@ -22,15 +22,15 @@ use token::Token;
 pub use transport::{Endpoint, Security};
 
 /// How long an answer may take that does not wait for Argo CD's controller.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a refresh may take.
-pub(crate) const REFRESH_PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const REFRESH_TIMEOUT: Duration = Duration::from_secs(60);
 /// After this, Argo CD's controller may have missed that it was asked for.
 pub(crate) const REFRESH_MISSED: Duration = Duration::from_secs(5);
 
 /// A client with one account's token.
 #[derive(Clone)]
-pub struct ArgoCd {
+pub struct RestClient {
     http: transport::Http,
     base: Arc<str>,
     token: Option<Token>,
@@ -62,12 +62,12 @@ struct SyncBody<'a> {
     infos: serde_json::Value,
 }
 
-impl ArgoCd {
+impl RestClient {
     #[must_use]
     pub fn new(endpoint: Endpoint, token: Option<SecretString>) -> Self {
         let base = endpoint.base();
         let http = transport::http(endpoint);
-        ArgoCd { http, base, token: token.map(Token::new), agent: agent::PROGRAM }
+        RestClient { http, base, token: token.map(Token::new), agent: agent::PROGRAM }
     }
 
     #[must_use]
@@ -92,7 +92,7 @@ impl ArgoCd {
     /// One look.
     pub async fn get(&self, app: &str, project: &str) -> Result<Application, CallError> {
         let path = format!("applications/{app}?project={project}");
-        self.call(Method::GET, &path, None::<&()>, PATIENCE).await
+        self.call(Method::GET, &path, None::<&()>, REQUEST_TIMEOUT).await
     }
 
     /// A refresh; returns when Argo CD has compared and assessed the app anew. The controller can
@@ -102,7 +102,7 @@ impl ArgoCd {
     pub async fn refresh(&self, app: &str, project: &str) -> Result<Application, CallError> {
         let ask = async |how: &str| {
             let path = format!("applications/{app}?project={project}&refresh={how}");
-            self.call(Method::GET, &path, None::<&()>, REFRESH_PATIENCE).await
+            self.call(Method::GET, &path, None::<&()>, REFRESH_TIMEOUT).await
         };
         match tokio::time::timeout(REFRESH_MISSED, ask("normal")).await {
             Ok(answer) => answer,
@@ -130,13 +130,14 @@ impl ArgoCd {
             ]),
         };
         let path = format!("applications/{app}/sync");
-        self.call(Method::POST, &path, Some(&body), PATIENCE).await
+        self.call(Method::POST, &path, Some(&body), REQUEST_TIMEOUT).await
     }
 
     /// Stops the operation under way.
     pub async fn terminate(&self, app: &str, project: &str) -> Result<(), CallError> {
         let path = format!("applications/{app}/operation?project={project}");
-        let _: serde_json::Value = self.call(Method::DELETE, &path, None::<&()>, PATIENCE).await?;
+        let _: serde_json::Value =
+            self.call(Method::DELETE, &path, None::<&()>, REQUEST_TIMEOUT).await?;
         Ok(())
     }
 
@@ -145,14 +146,16 @@ impl ArgoCd {
         let path = format!(
             "applications/{app}?project={project}&cascade=true&propagationPolicy=foreground"
         );
-        let _: serde_json::Value = self.call(Method::DELETE, &path, None::<&()>, PATIENCE).await?;
+        let _: serde_json::Value =
+            self.call(Method::DELETE, &path, None::<&()>, REQUEST_TIMEOUT).await?;
         Ok(())
     }
 
     /// Deletes the Application and leaves what it has applied.
-    pub async fn release(&self, app: &str, project: &str) -> Result<(), CallError> {
+    pub async fn delete_orphaning(&self, app: &str, project: &str) -> Result<(), CallError> {
         let path = format!("applications/{app}?project={project}&cascade=false");
-        let _: serde_json::Value = self.call(Method::DELETE, &path, None::<&()>, PATIENCE).await?;
+        let _: serde_json::Value =
+            self.call(Method::DELETE, &path, None::<&()>, REQUEST_TIMEOUT).await?;
         Ok(())
     }
 }

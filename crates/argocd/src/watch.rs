@@ -17,8 +17,8 @@ const PAGE: u32 = 100;
 
 /// What a watch has to tell.
 #[derive(Debug)]
-pub enum News {
-    Seen(Box<Application>),
+pub enum WatchEvent {
+    Applied(Box<Application>),
     /// It is gone; there is no version of it that is newer than this.
     Gone {
         name: String,
@@ -27,7 +27,7 @@ pub enum News {
     /// All that there is has been seen once.
     Listed,
     /// There was trouble; the watch goes on by itself.
-    Trouble(ClusterError),
+    Failed(ClusterError),
 }
 
 /// Watches the Applications of these names.
@@ -35,27 +35,30 @@ pub fn applications(
     client: Client,
     namespace: &str,
     names: BTreeSet<String>,
-) -> impl Stream<Item = News> + use<> {
+) -> impl Stream<Item = WatchEvent> + use<> {
     let api: Api<Application> = Api::namespaced(client, namespace);
     let config = watcher::Config::default().timeout(CALL).page_size(PAGE);
-    let mut known = Known { names, versions: BTreeMap::new(), listed: None };
+    let mut known = Listing { names, versions: BTreeMap::new(), listed: None };
     watcher(api, config)
         .default_backoff()
         .flat_map(move |event| futures::stream::iter(known.digest(event)))
 }
 
 /// What has been seen, so that a new list shows what is missing in it.
-struct Known {
+struct Listing {
     names: BTreeSet<String>,
     versions: BTreeMap<String, u64>,
     /// Names in the list that is being read.
     listed: Option<BTreeSet<String>>,
 }
 
-impl Known {
-    fn digest(&mut self, event: Result<watcher::Event<Application>, watcher::Error>) -> Vec<News> {
+impl Listing {
+    fn digest(
+        &mut self,
+        event: Result<watcher::Event<Application>, watcher::Error>,
+    ) -> Vec<WatchEvent> {
         match event {
-            Err(error) => vec![News::Trouble(trouble(error))],
+            Err(error) => vec![WatchEvent::Failed(trouble(error))],
             Ok(watcher::Event::Init) => {
                 self.listed = Some(BTreeSet::new());
                 Vec::new()
@@ -68,12 +71,12 @@ impl Known {
                 let name = application.name().to_owned();
                 let known = self.versions.remove(&name);
                 let version = application.version().ok().max(known.map(|known| known + 1));
-                version.map(|version| News::Gone { name, version }).into_iter().collect()
+                version.map(|version| WatchEvent::Gone { name, version }).into_iter().collect()
             }
         }
     }
 
-    fn seen(&mut self, application: Application) -> Option<News> {
+    fn seen(&mut self, application: Application) -> Option<WatchEvent> {
         let name = application.name();
         if !self.names.contains(name) {
             return None;
@@ -83,18 +86,18 @@ impl Known {
         }
         let version = application.version().unwrap_or_default();
         self.versions.insert(name.to_owned(), version);
-        Some(News::Seen(Box::new(application)))
+        Some(WatchEvent::Applied(Box::new(application)))
     }
 
     /// What was known and is not in the new list is gone.
-    fn compare(&mut self) -> Vec<News> {
+    fn compare(&mut self) -> Vec<WatchEvent> {
         let listed = self.listed.take().unwrap_or_default();
         let (there, missing): (BTreeMap<_, _>, BTreeMap<_, _>) =
             std::mem::take(&mut self.versions).into_iter().partition(|(n, _)| listed.contains(n));
         self.versions = there;
         let gone = missing.into_iter();
-        let gone = gone.map(|(name, version)| News::Gone { name, version: version + 1 });
-        gone.chain([News::Listed]).collect()
+        let gone = gone.map(|(name, version)| WatchEvent::Gone { name, version: version + 1 });
+        gone.chain([WatchEvent::Listed]).collect()
     }
 }
 
@@ -125,17 +128,17 @@ mod tests {
         serde_json::from_value(value).unwrap()
     }
 
-    fn known() -> Known {
+    fn known() -> Listing {
         let names = ["a", "b"].map(str::to_owned).into();
-        Known { names, versions: BTreeMap::new(), listed: None }
+        Listing { names, versions: BTreeMap::new(), listed: None }
     }
 
-    fn told(known: &mut Known, event: watcher::Event<Application>) -> Vec<String> {
-        let text = |news: News| match news {
-            News::Seen(application) => format!("seen {}", application.name()),
-            News::Gone { name, version } => format!("gone {name} {version}"),
-            News::Listed => "listed".to_owned(),
-            News::Trouble(error) => error.to_string(),
+    fn told(known: &mut Listing, event: watcher::Event<Application>) -> Vec<String> {
+        let text = |news: WatchEvent| match news {
+            WatchEvent::Applied(application) => format!("seen {}", application.name()),
+            WatchEvent::Gone { name, version } => format!("gone {name} {version}"),
+            WatchEvent::Listed => "listed".to_owned(),
+            WatchEvent::Failed(error) => error.to_string(),
         };
         known.digest(Ok(event)).into_iter().map(text).collect()
     }

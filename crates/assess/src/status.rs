@@ -164,7 +164,7 @@ impl Status {
                 let planned = &plan.app(app).app;
                 let seen = situation.seen.get(app.position()).and_then(Option::as_ref);
                 let held = situation.held.contains(planned.name.as_str());
-                let role = roles.get(&planned.name).copied().unwrap_or(Role::Deploy);
+                let role = roles.get(&planned.name).copied().unwrap_or(Role::Act);
                 judge::judge(planned, seen.map(|seen| &*seen.observation), held, role)
             })
             .collect();

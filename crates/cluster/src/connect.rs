@@ -26,12 +26,12 @@ pub enum Place {
 }
 
 /// Longer than any answer that is not waited for on purpose.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Access {
     pub async fn client(&self) -> Result<Client, ClusterError> {
         let mut config = self.config().await?;
-        config.connect_timeout = Some(PATIENCE);
+        config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.read_timeout = None;
         let client = Client::try_from(config)
             .map_err(ClusterError::kube("the cluster cannot be addressed"))?;

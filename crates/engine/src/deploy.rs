@@ -17,16 +17,16 @@ use crate::generators::{self, Generators, sets};
 use crate::graph::{DeployedGraph, GraphStore};
 use crate::hold::Hold;
 use crate::lease::Lease;
-use crate::news::News;
+use crate::run_update::RunUpdate;
 use crate::signals::Signals;
-use tiphys_argocd::Actor;
+use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::Application;
 use tiphys_argocd::rest::CallError;
 use tiphys_cluster::Place;
 use tiphys_cluster::agent;
 use tiphys_cluster::names::{self, Purpose};
 use tiphys_cluster::{ClusterError, Kind};
-use tiphys_evidence::Witness;
+use tiphys_evidence::EvidenceCollector;
 use tiphys_evidence::criteria::Prober;
 use tiphys_install::definitions;
 
@@ -49,8 +49,8 @@ pub type Check = Box<dyn Fn(&Revisions) -> Result<(), ClusterError> + Send>;
 impl Deploy {
     /// Deploys. Whatever the end, the Lease is given up if it is still ours; what is not Done
     /// stays held.
-    pub async fn run(self, news: &dyn Fn(News)) -> Result<Verdict, ClusterError> {
-        let note = |text: String| news(News::Note(text));
+    pub async fn run(self, updates: &dyn Fn(RunUpdate)) -> Result<Verdict, ClusterError> {
+        let note = |text: String| updates(RunUpdate::Note(text));
         let mut signals = Signals::listen_in_run()?;
         let prepared = tokio::select! {
             prepared = self.prepare(&note) => prepared?,
@@ -62,7 +62,7 @@ impl Deploy {
         let argocd = argocd.in_run(&client, &self.platform, &run);
         let deploy = Deploy { client, ..self };
         let outcome =
-            Box::pin(deploy.hold_and_run(run, argocd, &mut lease, &mut signals, news)).await;
+            Box::pin(deploy.hold_and_run(run, argocd, &mut lease, &mut signals, updates)).await;
         match lease.release().await {
             Ok(()) => outcome,
             // The outcome says more.
@@ -70,8 +70,8 @@ impl Deploy {
         }
     }
 
-    async fn prepare(&self, note: &impl Fn(String)) -> Result<(Actor, Lease), ClusterError> {
-        let argocd = Actor::new(&self.client, &self.platform, Purpose::Deploy).await?;
+    async fn prepare(&self, note: &impl Fn(String)) -> Result<(ArgoCdClient, Lease), ClusterError> {
+        let argocd = ArgoCdClient::new(&self.client, &self.platform, Purpose::Deploy).await?;
         let namespace = &self.platform.argocd.namespace;
         definitions::verify(&self.client, namespace).await?;
         let lease = Lease::acquire(
@@ -89,24 +89,24 @@ impl Deploy {
     async fn hold_and_run(
         &self,
         run: String,
-        argocd: Actor,
+        argocd: ArgoCdClient,
         lease: &mut Lease,
         signals: &mut Signals,
-        news: &dyn Fn(News),
+        updates: &dyn Fn(RunUpdate),
     ) -> Result<Verdict, ClusterError> {
         let namespace = &self.platform.argocd.namespace;
         let project = &self.platform.argocd.project;
         let hold = Arc::new(Hold::new(self.client.clone(), namespace, project, &run));
         let revisions = tokio::select! {
-            revisions = self.bring_in(&argocd, &hold, lease.epoch(), news) => revisions?,
+            revisions = self.bring_in(&argocd, &hold, lease.epoch(), updates) => revisions?,
             error = lease.keep() => return Err(error),
             signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
         };
         let store = GraphStore::new(&self.client, namespace, &self.platform.name);
         let graph = RefCell::new(self.note_plan(&store).await?);
         let engine = self.engine.name();
-        news(News::Began { run: run.clone(), engine, revisions: Some(revisions) });
-        let witness = Witness::with(&self.client, &argocd);
+        updates(RunUpdate::Began { run: run.clone(), engine, revisions: Some(revisions) });
+        let collector = EvidenceCollector::with(&self.client, &argocd);
         let setup = Setup {
             client: self.client.clone(),
             argocd,
@@ -116,7 +116,7 @@ impl Deploy {
             action: Action::Deploy,
             hold,
             held: true,
-            belongings: None,
+            app_resources: None,
             run,
         };
         let noted = |event: &Event| {
@@ -124,11 +124,11 @@ impl Deploy {
                 graph.borrow_mut().done(&self.plan, *app);
             }
         };
-        let look = async |app: &str, evidence| match &witness {
-            Some(witness) => witness.gather(app, project, evidence).await.evidence,
+        let look = async |app: &str, evidence| match &collector {
+            Some(collector) => collector.gather(app, project, evidence).await.evidence,
             None => evidence,
         };
-        let verdict = self.engine.run(setup, lease, signals, &noted, look, news).await?;
+        let verdict = self.engine.run(setup, lease, signals, &noted, look, updates).await?;
         // Whoever took the platform over keeps the graph from now on.
         if verdict != Verdict::LeaseLost {
             store.write(&graph.into_inner()).await?;
@@ -151,13 +151,13 @@ impl Deploy {
     /// Holds the apps, syncs the generators, and waits for the Applications.
     async fn bring_in(
         &self,
-        argocd: &Actor,
+        argocd: &ArgoCdClient,
         hold: &Hold,
         epoch: u64,
-        news: &dyn Fn(News),
+        updates: &dyn Fn(RunUpdate),
     ) -> Result<Revisions, ClusterError> {
-        let note = |text: String| news(News::Note(text));
-        let deployed = self.plan.apps.iter().filter(|app| app.role == Role::Deploy);
+        let note = |text: String| updates(RunUpdate::Note(text));
+        let deployed = self.plan.apps.iter().filter(|app| app.role == Role::Act);
         let deployed: BTreeSet<String> = deployed.map(|app| app.app.name.to_string()).collect();
         let applications: Api<Application> =
             Api::namespaced(self.client.clone(), &self.platform.argocd.namespace);
@@ -187,7 +187,7 @@ impl Deploy {
         let all = self.plan.apps.iter().map(|app| app.app.name.to_string()).collect();
         let applications = generators.await_children(&all, &generated).await?;
         for warning in generators::unpinned(&self.platform, &applications, &generated.revisions) {
-            news(News::Warning(warning));
+            updates(RunUpdate::Warning(warning));
         }
         Ok(generated.revisions)
     }

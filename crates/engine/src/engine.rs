@@ -8,16 +8,16 @@ use kube::Client;
 use tiphys_model::Plan;
 use tiphys_run::{Action, EngineName, Event, Evidence, Verdict};
 
-use crate::belongings::Belongings;
+use crate::app_resources::AppResources;
 use crate::hold::Hold;
 use crate::lease::Lease;
 use crate::local;
-use crate::news::News;
+use crate::run_update::RunUpdate;
 use crate::signals::Signals;
-use tiphys_argocd::Actor;
+use tiphys_argocd::ArgoCdClient;
 use tiphys_cluster::ClusterError;
+use tiphys_evidence::attach_evidence;
 use tiphys_evidence::criteria::Prober;
-use tiphys_evidence::narrate;
 
 /// The engines of runs on a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub enum Engine {
 /// What a run works with.
 pub(crate) struct Setup {
     pub(crate) client: Client,
-    pub(crate) argocd: Actor,
+    pub(crate) argocd: ArgoCdClient,
     pub(crate) prober: Option<Prober>,
     pub(crate) namespace: String,
     pub(crate) plan: Arc<Plan>,
@@ -37,7 +37,7 @@ pub(crate) struct Setup {
     pub(crate) hold: Arc<Hold>,
     pub(crate) held: bool,
     /// What has to be gone with an app, in a teardown.
-    pub(crate) belongings: Option<Arc<Belongings>>,
+    pub(crate) app_resources: Option<Arc<AppResources>>,
     /// How this run is called.
     pub(crate) run: String,
 }
@@ -62,7 +62,7 @@ impl Engine {
         signals: &mut Signals,
         noted: &dyn Fn(&Event),
         look: impl AsyncFn(&str, Evidence) -> Evidence,
-        news: &dyn Fn(News),
+        updates: &dyn Fn(RunUpdate),
     ) -> Result<Verdict, ClusterError> {
         let plan = setup.plan.clone();
         let (sender, events) = unbounded();
@@ -71,10 +71,10 @@ impl Engine {
             // Whoever shows them is there for as long as this is.
             sender.unbounded_send((time, event)).unwrap_or_default();
         };
-        let show = |time, event| news(News::Event(time, event));
-        let mut narrated = pin!(narrate(events, &plan, look, show));
+        let show = |time, event| updates(RunUpdate::Event(time, event));
+        let mut narrated = pin!(attach_evidence(events, &plan, look, show));
         let run = match self {
-            Engine::Local => Box::pin(local::run(setup, lease, signals, &tell, news)),
+            Engine::Local => Box::pin(local::run(setup, lease, signals, &tell, updates)),
         };
         let ended = tokio::select! {
             ended = run => ended,

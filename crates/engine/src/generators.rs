@@ -21,7 +21,7 @@ use tiphys_model::{AppName, OperationId, Platform, SyncStatus};
 use tiphys_run::gate::{self, OperationProgress};
 use tiphys_run::{ConditionKind, Observation, Revisions};
 
-use tiphys_argocd::Actor;
+use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::{self, Application, ResourceStatus};
 use tiphys_argocd::rest::{CallError, Refusal, SyncRequest};
 use tiphys_cluster::names;
@@ -39,7 +39,7 @@ const POLL: Duration = Duration::from_millis(300);
 /// Syncs the generators of a platform.
 pub(crate) struct Generators<'a> {
     pub platform: &'a Platform,
-    pub argocd: &'a Actor,
+    pub argocd: &'a ArgoCdClient,
     pub applications: &'a Api<Application>,
     pub sets: &'a Api<DynamicObject>,
     pub tag: PlanTag,

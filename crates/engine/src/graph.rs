@@ -60,7 +60,7 @@ impl DeployedGraph {
     pub fn plan(&mut self, platform: &Platform, plan: &Plan) {
         self.settings = Settings::of(platform);
         for (position, planned) in plan.apps.iter().enumerate() {
-            if planned.role == Role::Deploy {
+            if planned.role == Role::Act {
                 let name = planned.app.name.to_string();
                 self.gone.remove(&name);
                 let done = self.apps.remove(&name).and_then(|before| before.done);
@@ -73,7 +73,7 @@ impl DeployedGraph {
     /// Notes that an app is Done with the edges of the plan. What a plan only verifies has edges
     /// outside the plan: it keeps those that it has.
     pub fn done(&mut self, plan: &Plan, app: AppIx) {
-        if plan.app(app).role == Role::Deploy
+        if plan.app(app).role == Role::Act
             && let Some(deployed) = self.apps.get_mut(plan.app(app).app.name.as_str())
         {
             deployed.done = Some(deployed.planned.clone());

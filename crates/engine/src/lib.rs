@@ -4,7 +4,7 @@
 //! keeps in the cluster is its Lease (`lease`), its hold (`hold`) and the deployed graph (`graph`),
 //! and nothing else. What happens next is decided in `tiphys-run`; here it is carried out.
 
-mod belongings;
+mod app_resources;
 mod deploy;
 mod engine;
 mod generators;
@@ -12,7 +12,7 @@ pub mod graph;
 pub mod hold;
 pub mod lease;
 mod local;
-mod news;
+mod run_update;
 mod signals;
 pub mod teardown;
 #[cfg(test)]
@@ -23,6 +23,6 @@ pub use engine::Engine;
 pub use graph::{DeployedApp, DeployedGraph, GraphStore, Names};
 pub use hold::Hold;
 pub use lease::{Fence, Lease};
-pub use news::News;
+pub use run_update::RunUpdate;
 pub use signals::Signals;
-pub use teardown::{Extent, Forced, Leftover, Teardown, TornDown, Wishes};
+pub use teardown::{Extent, ForcedFinalizer, Leftover, Teardown, TeardownOptions, TeardownOutcome};

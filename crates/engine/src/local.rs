@@ -1,11 +1,11 @@
 //! The local engine: the driver in this process, one watch, and requests to Argo CD.
 
-mod announce;
-mod closer;
 mod drive;
 mod effects;
-mod pace;
-mod thaw;
+mod frozen;
+mod kubernetes_events;
+mod probe_schedule;
+mod rate_limit;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use tokio::sync::mpsc::unbounded_channel;
 
 use crate::engine::Setup;
 use crate::lease::Lease;
-use crate::news::News;
+use crate::run_update::RunUpdate;
 use crate::signals::Signals;
-use announce::Announcer;
-use closer::{Closer, Eyes};
 use drive::Local;
-use effects::Hands;
+use effects::Effects;
+use kubernetes_events::EventPublisher;
+use probe_schedule::{ProbeSchedule, Probes};
 use tiphys_argocd::watch;
 use tiphys_cluster::ClusterError;
-use tiphys_evidence::Witness;
+use tiphys_evidence::EvidenceCollector;
 
 /// Runs to the end, and renews the Lease meanwhile.
 pub(crate) async fn run(
@@ -34,7 +34,7 @@ pub(crate) async fn run(
     lease: &mut Lease,
     signals: &mut Signals,
     events: &dyn Fn(Time, Event),
-    news: &dyn Fn(News),
+    updates: &dyn Fn(RunUpdate),
 ) -> Result<Verdict, ClusterError> {
     let names: BTreeMap<String, AppIx> = setup
         .plan
@@ -44,34 +44,34 @@ pub(crate) async fn run(
         .collect();
     let watched: BTreeSet<String> = names.keys().cloned().collect();
     let seen = watch::applications(setup.client.clone(), &setup.namespace, watched);
-    let (returned, inbox) = unbounded_channel();
-    let announcer = Announcer::start(setup.client.clone(), setup.run);
-    let eyes = Eyes::new(setup.prober, Witness::with(&setup.client, &setup.argocd));
-    let closer = Closer::new(setup.plan.clone(), setup.action, eyes.sees());
-    let hands = Hands {
-        eyes,
+    let (incoming, inbox) = unbounded_channel();
+    let publisher = EventPublisher::start(setup.client.clone(), setup.run);
+    let probes = Probes::new(setup.prober, EvidenceCollector::with(&setup.client, &setup.argocd));
+    let schedule = ProbeSchedule::new(setup.plan.clone(), setup.action, probes.scope());
+    let effects = Effects {
+        probes,
         applications: Api::namespaced(setup.client, &setup.namespace),
         argocd: setup.argocd,
         hold: setup.hold,
         fence: lease.fence(),
-        pace: pace::Pace::new(),
-        thaw: thaw::Thaw::default(),
+        rate_limit: rate_limit::RateLimit::new(),
+        frozen: frozen::FrozenOperations::default(),
         known: std::sync::Mutex::default(),
-        belongings: setup.belongings,
+        app_resources: setup.app_resources,
     };
     let machine = Machine::new(setup.plan.clone(), setup.action, lease.epoch());
     let local = Local {
         driver: Driver::new(machine),
         began: Instant::now(),
         first: Some(vec![None; names.len()]),
-        first_looks: None,
-        closer,
+        first_probes: None,
+        schedule,
         names,
-        hands: Arc::new(hands),
-        returned,
-        announcer,
+        effects: Arc::new(effects),
+        incoming,
+        publisher,
         events,
-        news,
+        updates,
         held: setup.held,
     };
     local.drive(seen, inbox, lease, signals).await

@@ -9,7 +9,7 @@ mod before;
 mod force;
 mod generators;
 mod leftovers;
-mod remains;
+mod namespaces_and_crds;
 #[cfg(test)]
 mod tests;
 mod volumes;
@@ -23,23 +23,23 @@ use tiphys_model::{Plan, PlannedApp, Platform, Role};
 use tiphys_run::{Action, Event, Verdict};
 use tokio::sync::oneshot;
 
-use crate::belongings::Belongings;
+use crate::app_resources::AppResources;
 use crate::engine::{Engine, Setup};
 use crate::graph::{DeployedGraph, GraphStore};
 use crate::hold::Hold;
 use crate::lease::Lease;
-use crate::news::News;
+use crate::run_update::RunUpdate;
 use crate::signals::Signals;
-pub use force::Forced;
+pub use force::ForcedFinalizer;
 pub use leftovers::Leftover;
 pub use leftovers::leftovers;
-use tiphys_argocd::Actor;
+use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::{self, Application};
 use tiphys_cluster::Kinds;
 use tiphys_cluster::agent;
 use tiphys_cluster::names;
 use tiphys_cluster::{ClusterError, Kind};
-use tiphys_evidence::Witness;
+use tiphys_evidence::EvidenceCollector;
 use tiphys_install::bootstrap;
 
 /// What is to be removed.
@@ -53,7 +53,7 @@ pub struct Teardown {
     pub engine: Engine,
     /// Who this is, for who finds the Lease taken.
     pub identity: String,
-    pub wishes: Wishes,
+    pub options: TeardownOptions,
 }
 
 /// What goes with the apps of the plan.
@@ -69,7 +69,7 @@ pub enum Extent {
 
 /// How it is to be done.
 #[derive(Debug, Clone, Default)]
-pub struct Wishes {
+pub struct TeardownOptions {
     /// Volumes stay, with what is in them.
     pub retain_volumes: bool,
     /// What `configure` has set up stays.
@@ -77,12 +77,12 @@ pub struct Wishes {
     /// What is left over is removed too, if somebody says yes.
     pub clean_leftovers: bool,
     /// Objects whose finalizers are removed by force.
-    pub forced: Vec<Forced>,
+    pub forced: Vec<ForcedFinalizer>,
 }
 
 /// How it ended.
 #[derive(Debug)]
-pub struct TornDown {
+pub struct TeardownOutcome {
     pub verdict: Verdict,
     /// What is left in the cluster.
     pub leftovers: Vec<Leftover>,
@@ -90,11 +90,11 @@ pub struct TornDown {
 
 impl Teardown {
     /// Tears down. Whatever the end, the Lease is given up if it is still ours.
-    pub async fn run(self, news: &dyn Fn(News)) -> Result<TornDown, ClusterError> {
+    pub async fn run(self, updates: &dyn Fn(RunUpdate)) -> Result<TeardownOutcome, ClusterError> {
         let mut signals = Signals::listen_in_run()?;
-        let ended = |verdict| TornDown { verdict, leftovers: Vec::new() };
+        let ended = |verdict| TeardownOutcome { verdict, leftovers: Vec::new() };
         let namespace = &self.platform.argocd.namespace;
-        let note = |text: String| news(News::Note(text));
+        let note = |text: String| updates(RunUpdate::Note(text));
         if !self.is_there().await? {
             // The one before may have been stopped when only they were left.
             if let Some(verdict) = self.remove_primitives_at_last(&mut signals, &note).await? {
@@ -119,11 +119,11 @@ impl Teardown {
         let run = format!("{}-{}", self.plan.digest.short(), lease.epoch());
         let client = agent::named(&self.client, agent::in_run(&run));
         let named = Teardown { client, ..self };
-        match Box::pin(named.tear_down(run, &mut lease, &mut signals, news)).await {
+        match Box::pin(named.tear_down(run, &mut lease, &mut signals, updates)).await {
             Ok(End::Removed(leftovers)) => {
                 lease.remove().await?;
                 let ended = named.remove_primitives_at_last(&mut signals, &note).await?;
-                Ok(TornDown { verdict: ended.unwrap_or(Verdict::Succeeded), leftovers })
+                Ok(TeardownOutcome { verdict: ended.unwrap_or(Verdict::Succeeded), leftovers })
             }
             Ok(End::Stays(torn_down)) => lease.release().await.map(|()| torn_down),
             // What went wrong says more than what the Lease does.
@@ -138,7 +138,7 @@ impl Teardown {
         signals: &mut Signals,
         note: &dyn Fn(String),
     ) -> Result<Option<Verdict>, ClusterError> {
-        if self.extent != Extent::Platform || self.wishes.keep_primitives {
+        if self.extent != Extent::Platform || self.options.keep_primitives {
             return Ok(None);
         }
         tokio::select! {
@@ -167,15 +167,15 @@ impl Teardown {
         run: String,
         lease: &mut Lease,
         signals: &mut Signals,
-        news: &dyn Fn(News),
+        updates: &dyn Fn(RunUpdate),
     ) -> Result<End, ClusterError> {
         let kinds = Kinds::discover(&self.client).await?;
-        let forced = force::resolve(&kinds, &self.wishes.forced)?;
-        let belongings = Arc::new(Belongings::new(&self.client, kinds));
-        let context = Context { belongings: belongings.clone(), run, news };
+        let forced = force::resolve(&kinds, &self.options.forced)?;
+        let app_resources = Arc::new(AppResources::new(&self.client, kinds));
+        let context = Context { app_resources: app_resources.clone(), run, updates };
         let forcing = async {
             let note = |text| context.note(text);
-            force::remove_finalizers(belongings.kinds(), forced, note).await?;
+            force::remove_finalizers(app_resources.kinds(), forced, note).await?;
             std::future::pending().await
         };
         tokio::select! {
@@ -220,14 +220,14 @@ impl Teardown {
     async fn remove_apps(
         &self,
         context: &Context<'_>,
-        argocd: Actor,
+        argocd: ArgoCdClient,
         graph: &RefCell<DeployedGraph>,
         lease: &mut Lease,
         signals: &mut Signals,
     ) -> Result<Verdict, ClusterError> {
         let engine = self.engine.name();
-        (context.news)(News::Began { run: context.run.clone(), engine, revisions: None });
-        let witness = Witness::with(&self.client, &argocd);
+        (context.updates)(RunUpdate::Began { run: context.run.clone(), engine, revisions: None });
+        let collector = EvidenceCollector::with(&self.client, &argocd);
         let setup = Setup {
             client: self.client.clone(),
             argocd,
@@ -236,7 +236,7 @@ impl Teardown {
             action: Action::Teardown,
             hold: Arc::new(self.hold(&context.run)),
             held: true,
-            belongings: Some(context.belongings.clone()),
+            app_resources: Some(context.app_resources.clone()),
             prober: None,
             run: context.run.clone(),
         };
@@ -247,9 +247,9 @@ impl Teardown {
         };
         let project = &self.platform.argocd.project;
         let look = async |app: &str, evidence| {
-            context.belongings.explain(app, project, witness.as_ref(), evidence).await
+            context.app_resources.explain(app, project, collector.as_ref(), evidence).await
         };
-        self.engine.run(setup, lease, signals, &noted, look, context.news).await
+        self.engine.run(setup, lease, signals, &noted, look, context.updates).await
     }
 
     async fn applications(&self) -> Result<Vec<Application>, ClusterError> {
@@ -274,31 +274,31 @@ impl Teardown {
 
     /// The apps that go.
     fn names(&self) -> BTreeSet<String> {
-        let removed = self.plan.apps.iter().filter(|app| app.role == Role::Deploy);
+        let removed = self.plan.apps.iter().filter(|app| app.role == Role::Act);
         removed.map(|app| app.app.name.to_string()).collect()
     }
 
     fn removes(&self, name: &str) -> bool {
-        let removed = |app: &PlannedApp| app.role == Role::Deploy && app.app.name.as_str() == name;
+        let removed = |app: &PlannedApp| app.role == Role::Act && app.app.name.as_str() == name;
         self.plan.apps.iter().any(removed)
     }
 }
 
 /// What all stages share.
 struct Context<'a> {
-    belongings: Arc<Belongings>,
+    app_resources: Arc<AppResources>,
     run: String,
-    news: &'a dyn Fn(News),
+    updates: &'a dyn Fn(RunUpdate),
 }
 
 impl Context<'_> {
     fn note(&self, text: String) {
-        (self.news)(News::Note(text));
+        (self.updates)(RunUpdate::Note(text));
     }
 
     async fn ask(&self, leftovers: &[Leftover]) -> bool {
         let (answer, answered) = oneshot::channel();
-        (self.news)(News::Ask { leftovers: leftovers.to_vec(), answer });
+        (self.updates)(RunUpdate::Ask { leftovers: leftovers.to_vec(), answer });
         // Whoever goes away without an answer has not said yes.
         answered.await.unwrap_or(false)
     }
@@ -308,11 +308,11 @@ impl Context<'_> {
 enum End {
     /// Nothing that a run would need the Lease for.
     Removed(Vec<Leftover>),
-    Stays(TornDown),
+    Stays(TeardownOutcome),
 }
 
 impl End {
     fn stays(verdict: Verdict) -> Self {
-        End::Stays(TornDown { verdict, leftovers: Vec::new() })
+        End::Stays(TeardownOutcome { verdict, leftovers: Vec::new() })
     }
 }

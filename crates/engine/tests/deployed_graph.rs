@@ -67,7 +67,7 @@ proptest! {
         let mut graph = DeployedGraph::new(&platform, None);
         deploy(&mut graph, &platform, &scope);
         let scoped = plan(&platform, &scope);
-        let deployed = scoped.apps.iter().filter(|app| app.role == tiphys_model::Role::Deploy);
+        let deployed = scoped.apps.iter().filter(|app| app.role == tiphys_model::Role::Act);
         prop_assert_eq!(restored(&graph, &platform).apps.len(), deployed.count());
     }
 }

@@ -22,7 +22,7 @@ use route::Route;
 use tiphys_cluster::Place;
 
 /// How long one attempt may take: a service that accepts and then hangs must not hold up a run.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Asks criteria.
 #[derive(Clone)]
@@ -39,11 +39,12 @@ impl Prober {
 
     /// All criteria of an app, at once: those that do not hold, each with what was found.
     /// `namespace` is the app's own.
-    pub async fn ask(&self, criteria: &[Criterion], namespace: &str) -> Vec<Arc<str>> {
+    pub async fn probe(&self, criteria: &[Criterion], namespace: &str) -> Vec<Arc<str>> {
         let asked = criteria.iter().map(|criterion| async move {
             let namespace = criterion.namespace().unwrap_or(namespace);
-            let found = tokio::time::timeout(PATIENCE, self.ask_one(criterion, namespace)).await;
-            let late = |_| Err(format!("no answer within {} s", PATIENCE.as_secs()));
+            let found =
+                tokio::time::timeout(PROBE_TIMEOUT, self.ask_one(criterion, namespace)).await;
+            let late = |_| Err(format!("no answer within {} s", PROBE_TIMEOUT.as_secs()));
             found.unwrap_or_else(late).err().map(|found| unmet(criterion, &found))
         });
         join_all(asked).await.into_iter().flatten().collect()
@@ -73,7 +74,7 @@ impl Prober {
 
 /// What stands for criteria that nobody has asked yet.
 #[must_use]
-pub fn unasked(criteria: &[Criterion]) -> Vec<Arc<str>> {
+pub fn unprobed(criteria: &[Criterion]) -> Vec<Arc<str>> {
     criteria.iter().map(|criterion| unmet(criterion, "not asked yet")).collect()
 }
 

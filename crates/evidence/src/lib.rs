@@ -3,8 +3,8 @@
 //! May read anything of an app through Argo CD's API and the API server, and open connections to
 //! its Services. Writes nothing.
 
+mod collector;
 pub mod criteria;
-mod witness;
 
+pub use collector::{Collected, EvidenceCollector, attach_evidence};
 pub use criteria::Prober;
-pub use witness::{Found, Witness, narrate};

@@ -33,7 +33,7 @@ use tiphys_install::https::{Answer, Unanswered};
 use tiphys_install::mounted::Mounted;
 
 /// How long one program, endpoint or request may take: what hangs has failed.
-const PATIENCE: Duration = Duration::from_secs(5);
+const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How much is looked at at the same time. Programs are what costs most.
 const AT_ONCE: usize = 12;
 
@@ -108,7 +108,7 @@ async fn within<T>(
 async fn within_patience<T>(
     asked: impl Future<Output = Result<T, ClusterError>>,
 ) -> Result<T, ClusterError> {
-    timeout(PATIENCE, asked).await.unwrap_or_else(|_| {
+    timeout(ENDPOINT_TIMEOUT, asked).await.unwrap_or_else(|_| {
         let what = "the cluster cannot be reached";
         let error = ClusterError::new(Kind::Unreachable, what, silence());
         Err(error.hint("check that the cluster is up and the kubeconfig's server is right"))
@@ -119,7 +119,7 @@ async fn within_patience<T>(
 async fn answered(
     asked: impl Future<Output = Result<Answer, Unanswered>>,
 ) -> Result<Answer, Unanswered> {
-    timeout(PATIENCE, asked).await.unwrap_or_else(|_| Err(silence()))
+    timeout(ENDPOINT_TIMEOUT, asked).await.unwrap_or_else(|_| Err(silence()))
 }
 
 /// Who asked without credentials, or with wrong ones, is told one of these.
@@ -139,7 +139,7 @@ fn advice(why: &str) -> String {
 }
 
 fn silence() -> String {
-    format!("no answer within {} s", PATIENCE.as_secs())
+    format!("no answer within {} s", ENDPOINT_TIMEOUT.as_secs())
 }
 
 fn problem(error: &ClusterError) -> Problem {

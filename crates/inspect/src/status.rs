@@ -30,7 +30,7 @@ pub use follow::follow;
 const PAGE: u32 = 100;
 
 /// How long a look at everything may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Looks at everything once. `plan` is that of the whole platform.
 pub async fn read(
@@ -62,11 +62,11 @@ async fn in_time<T>(
     look: impl Future<Output = Result<T, ClusterError>>,
 ) -> Result<T, ClusterError> {
     let late = |_| {
-        let why = format!("no answer within {} s", PATIENCE.as_secs());
+        let why = format!("no answer within {} s", READ_TIMEOUT.as_secs());
         ClusterError::new(Kind::Unreachable, "the cluster does not answer", why)
             .hint("check that the cluster is up and the kubeconfig's server is right")
     };
-    tokio::time::timeout(PATIENCE, look).await.map_err(late)?
+    tokio::time::timeout(READ_TIMEOUT, look).await.map_err(late)?
 }
 
 async fn read_all(
@@ -124,7 +124,7 @@ impl Found {
             positions: names.enumerate().map(|(at, name)| (name, at)).collect(),
             seen: vec![None; plan.apps.len()],
             namespaces: vec![String::new(); plan.apps.len()],
-            unmet: plan.apps.iter().map(|app| criteria::unasked(&app.app.health)).collect(),
+            unmet: plan.apps.iter().map(|app| criteria::unprobed(&app.app.health)).collect(),
             root_name: names::root_application(platform),
             root: None,
         }
@@ -195,7 +195,7 @@ async fn ask(
     questions: Vec<(usize, String)>,
 ) -> Vec<(usize, Vec<Arc<str>>)> {
     let asked = questions.into_iter().map(|(at, namespace)| async move {
-        (at, prober.ask(&plan.apps[at].app.health, &namespace).await)
+        (at, prober.probe(&plan.apps[at].app.health, &namespace).await)
     });
     futures::future::join_all(asked).await
 }

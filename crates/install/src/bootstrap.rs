@@ -24,13 +24,13 @@ use tokio::time::Instant;
 
 use crate::mounted::Mounted;
 pub use admin::{Rotation, rotate_initial, rotate_own};
-pub use apply::{Applied, Taking};
+pub use apply::{Adoption, Applied};
 use apply::{Applier, object_name};
 pub use fetch::fetch;
 pub use found::{Found, found};
 pub use remove::remove;
 use render::PULL_SECRET;
-pub use render::{Given, RenderError, Rendered, Stage, render};
+pub use render::{RenderError, RenderInput, Rendered, Stage, render};
 use tiphys_cluster::encoded;
 use tiphys_cluster::names::Purpose;
 use tiphys_cluster::{ClusterError, Kind};
@@ -42,7 +42,7 @@ pub struct Installation<'a> {
     pub bootstrap: &'a Bootstrap,
     pub rendered: &'a [Rendered],
     pub mounted: &'a Mounted,
-    pub taking: Taking,
+    pub adoption: Adoption,
 }
 
 /// Fetches and renders all primitives.
@@ -89,7 +89,7 @@ impl Installation<'_> {
         for one in self.rendered {
             let primitive = &one.primitive;
             match found(self.client, primitive).await? {
-                Found::Foreign { seen } if self.taking == Taking::NoFields => {
+                Found::Foreign { seen } if self.adoption == Adoption::Refused => {
                     return Err(foreign(primitive, &seen));
                 }
                 Found::Ours { version: Some(version) } => pins::check(primitive, &version)?,
@@ -143,7 +143,7 @@ impl Installation<'_> {
     }
 
     fn applier(&self, dry_run: bool) -> Applier<'_> {
-        Applier { client: self.client, taking: self.taking, dry_run, deadline: self.deadline() }
+        Applier { client: self.client, adoption: self.adoption, dry_run, deadline: self.deadline() }
     }
 
     /// With what images are pulled, in each namespace.

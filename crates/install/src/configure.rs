@@ -29,7 +29,7 @@ pub use rotate::rotate;
 use tiphys_cluster::encoded;
 use tiphys_cluster::names::{FIELD_MANAGER, Purpose};
 use tiphys_cluster::{ClusterError, Kind};
-use tokens::Mint;
+use tokens::TokenIssuer;
 
 const ATTEMPTS: u32 = 10;
 
@@ -164,7 +164,7 @@ async fn token_intents(client: &Client, platform: &Platform) -> Result<Vec<Inten
     let namespace = &platform.argocd.namespace;
     let keys = keys::keys(client, namespace).await?;
     let certificate = keys::certificate(client, namespace, &keys).await?;
-    let mint = Mint { platform, key: &keys.key, now: now() };
+    let mint = TokenIssuer { platform, key: &keys.key, now: now() };
     let mut registered = Map::new();
     let mut secrets = Vec::new();
     for purpose in Purpose::ALL {

@@ -20,7 +20,7 @@ use tiphys_cluster::encoded;
 
 const MOST_REDIRECTS: usize = 5;
 /// How long one answer may take, with all of its body.
-const PATIENCE: Duration = Duration::from_secs(60);
+const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A client that knows the authorities of this machine, and one more if it is given.
 pub struct Https {
@@ -108,8 +108,8 @@ impl Https {
         most_bytes: usize,
     ) -> Result<Answer, Unanswered> {
         let all = self.follow(url, Ask { accept, authorization, most_bytes });
-        let late = |_| format!("no answer within {} s", PATIENCE.as_secs());
-        tokio::time::timeout(PATIENCE, all).await.map_err(late)?
+        let late = |_| format!("no answer within {} s", DOWNLOAD_TIMEOUT.as_secs());
+        tokio::time::timeout(DOWNLOAD_TIMEOUT, all).await.map_err(late)?
     }
 
     async fn follow(&self, url: &str, ask: Ask<'_>) -> Result<Answer, Unanswered> {

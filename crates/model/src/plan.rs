@@ -45,7 +45,7 @@ impl PlannedApp {
     #[must_use]
     pub fn typical(&self) -> Duration {
         match self.role {
-            Role::Deploy => self.app.typical,
+            Role::Act => self.app.typical,
             Role::Verify => Duration::ZERO,
         }
     }
@@ -55,7 +55,9 @@ impl PlannedApp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    Deploy,
+    /// It is deployed, or in a teardown removed.
+    #[serde(rename = "deploy")]
+    Act,
     /// It lies outside the scope: it must be Healthy already, and is never deployed.
     Verify,
 }

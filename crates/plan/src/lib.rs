@@ -51,7 +51,7 @@ fn plan_of(platform: &Platform, scope: &Scope, selected: &[(AppIx, Role)]) -> Pl
     let times: Vec<Duration> = selected
         .iter()
         .map(|(app, role)| match role {
-            Role::Deploy => platform.apps[app.position()].typical,
+            Role::Act => platform.apps[app.position()].typical,
             Role::Verify => Duration::ZERO,
         })
         .collect();

@@ -68,8 +68,7 @@ pub(crate) fn select_where(
     let verified = outside(graph, &inside, reach);
     let selected = graph.apps().filter_map(|app| {
         let at = app.position();
-        let role =
-            if inside[at] { Some(Role::Deploy) } else { verified[at].then_some(Role::Verify) };
+        let role = if inside[at] { Some(Role::Act) } else { verified[at].then_some(Role::Verify) };
         Some((app, role?))
     });
     Some(selected.collect())

@@ -53,7 +53,7 @@ impl<'a> Oracle<'a> {
             let after = all().filter(inside).any(|i| path(i, at));
             let before = all().filter(inside).any(|i| path(at, i));
             match (inside(&at), needed || after && before) {
-                (true, _) => Some((at, Role::Deploy)),
+                (true, _) => Some((at, Role::Act)),
                 (false, true) => Some((at, Role::Verify)),
                 (false, false) => None,
             }
@@ -67,7 +67,7 @@ impl<'a> Oracle<'a> {
 
     fn time(&self, at: AppIx) -> Duration {
         match self.roles[&at] {
-            Role::Deploy => self.app(at).typical,
+            Role::Act => self.app(at).typical,
             Role::Verify => Duration::ZERO,
         }
     }
@@ -195,11 +195,11 @@ proptest! {
         let plan = tiphys_plan::plan_reaching(&platform, &scope, Reach::WithDependencies).unwrap();
         let roles = by_original(&platform, &plan, |planned| planned.role);
         let deployment = Oracle::new(&platform, &scope).roles;
-        let inside = |app: &AppIx| deployment.get(app) == Some(&Role::Deploy);
+        let inside = |app: &AppIx| deployment.get(app) == Some(&Role::Act);
         let needed = closure(&platform, inside, |app| platform.graph.dependencies(app).to_vec());
-        let deployed = roles.iter().filter(|(_, role)| **role == Role::Deploy);
+        let deployed = roles.iter().filter(|(_, role)| **role == Role::Act);
         prop_assert_eq!(deployed.map(|(app, _)| *app).collect::<BTreeSet<_>>(), needed);
-        prop_assert!(roles.values().all(|role| *role == Role::Deploy));
+        prop_assert!(roles.values().all(|role| *role == Role::Act));
     }
 
     #[test]
@@ -209,14 +209,14 @@ proptest! {
         let plan = tiphys_plan::plan_reaching(&platform, &scope, Reach::Removal).unwrap();
         let roles = by_original(&platform, &plan, |planned| planned.role);
         let deployment = Oracle::new(&platform, &scope).roles;
-        let removed = |app: &AppIx| deployment.get(app) == Some(&Role::Deploy);
+        let removed = |app: &AppIx| deployment.get(app) == Some(&Role::Act);
         let below = closure(&platform, removed, |app| platform.graph.dependencies(app).to_vec());
         let above = closure(&platform, removed, |app| platform.graph.dependants(app).to_vec());
         for app in (0..platform.apps.len()).map(AppIx::new) {
             let dependant = platform.graph.dependencies(app).iter().any(removed);
             let between = below.contains(&app) && above.contains(&app);
             let expected = match (removed(&app), dependant || between) {
-                (true, _) => Some(Role::Deploy),
+                (true, _) => Some(Role::Act),
                 (false, true) => Some(Role::Verify),
                 (false, false) => None,
             };
@@ -232,10 +232,10 @@ proptest! {
         let plan = tiphys_plan::plan_reaching(&platform, &scope, reach).unwrap();
         let roles = by_original(&platform, &plan, |planned| planned.role);
         let deployment = Oracle::new(&platform, &scope).roles;
-        let inside = |app: &AppIx| deployment.get(app) == Some(&Role::Deploy);
+        let inside = |app: &AppIx| deployment.get(app) == Some(&Role::Act);
         let above = closure(&platform, inside, |app| platform.graph.dependants(app).to_vec());
         prop_assert_eq!(roles.keys().copied().collect::<BTreeSet<_>>(), above);
-        prop_assert!(roles.values().all(|role| *role == Role::Deploy));
+        prop_assert!(roles.values().all(|role| *role == Role::Act));
     }
 
     #[test]
@@ -243,7 +243,7 @@ proptest! {
         (platform, scope) in scoped_platforms(),
     ) {
         let scoped = tiphys_plan::plan_reaching(&platform, &scope, Reach::Removal).unwrap();
-        let removed = scoped.apps.iter().filter(|app| app.role == Role::Deploy);
+        let removed = scoped.apps.iter().filter(|app| app.role == Role::Act);
         let names = removed.map(|app| app.app.name.clone()).collect();
         let chosen = tiphys_plan::plan_removal(&platform, &names).unwrap();
         prop_assert_eq!(chosen.apps, scoped.apps);

@@ -47,8 +47,8 @@ impl<'a> PlanTable<'a> {
         let critical = self.critical[app.position()];
         let (mark, name_style) = match (planned.role, critical) {
             (Role::Verify, _) => ("?", WARNING),
-            (Role::Deploy, true) => ("*", MARK),
-            (Role::Deploy, false) => ("", anstyle::Style::new()),
+            (Role::Act, true) => ("*", MARK),
+            (Role::Act, false) => ("", anstyle::Style::new()),
         };
         let names: Vec<&str> = planned
             .app
@@ -57,7 +57,7 @@ impl<'a> PlanTable<'a> {
             .map(|dependency| self.plan.app(dependency.app).app.name.as_str())
             .collect();
         let typical = match planned.role {
-            Role::Deploy => human(planned.app.typical),
+            Role::Act => human(planned.app.typical),
             Role::Verify => "verify".to_owned(),
         };
         [
@@ -111,8 +111,8 @@ impl<'a> PlanTable<'a> {
         let to = column(planned.start + planned.typical()).clamp(from + 1, room);
         let (glyph, style) = match (planned.role, self.critical[app.position()]) {
             (Role::Verify, _) => ("·", WARNING),
-            (Role::Deploy, true) => ("█", MARK),
-            (Role::Deploy, false) => ("▒", FAINT),
+            (Role::Act, true) => ("█", MARK),
+            (Role::Act, false) => ("▒", FAINT),
         };
         format!("{}{}", " ".repeat(from), paint(style, &glyph.repeat(to - from)))
     }
@@ -126,7 +126,7 @@ impl<'a> PlanTable<'a> {
 
     fn summary(&self) -> String {
         let plan = self.plan;
-        let deployed = || plan.apps.iter().filter(|app| app.role == Role::Deploy);
+        let deployed = || plan.apps.iter().filter(|app| app.role == Role::Act);
         let verified = plan.apps.len() - deployed().count();
         let mut stacks: Vec<_> = deployed().map(|app| &app.app.stack).collect();
         stacks.sort();

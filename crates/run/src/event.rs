@@ -34,12 +34,12 @@ pub enum Event {
         app: AppIx,
     },
     /// Something that the run cannot change keeps the step from syncing.
-    HeldUp {
+    Blocked {
         app: AppIx,
-        why: HeldUp,
+        why: BlockedBy,
     },
     /// It does so no longer.
-    Freed {
+    Unblocked {
         app: AppIx,
     },
     /// A new attempt; from the first one on the step counts as started.
@@ -58,7 +58,7 @@ pub enum Event {
         message: Arc<str>,
     },
     /// The look that was asked for because of it has come back.
-    LookReturned {
+    ReadReturned {
         app: AppIx,
     },
     Resent {
@@ -135,7 +135,7 @@ pub enum Event {
         app: AppIx,
     },
     /// A look was asked for, in case the watch has gone silent.
-    Looked {
+    ReadAsked {
         app: AppIx,
     },
     Interrupted {
@@ -157,13 +157,13 @@ impl Event {
             | Event::RefreshAsked { app }
             | Event::RefreshWanted { app }
             | Event::Refreshed { app }
-            | Event::HeldUp { app, .. }
-            | Event::Freed { app }
+            | Event::Blocked { app, .. }
+            | Event::Unblocked { app }
             | Event::Syncing { app, .. }
             | Event::Accepted { app, .. }
             | Event::Unanswered { app, .. }
             | Event::Resent { app }
-            | Event::LookReturned { app }
+            | Event::ReadReturned { app }
             | Event::Postponed { app, .. }
             | Event::Converging { app }
             | Event::RevisionMoved { app, .. }
@@ -181,7 +181,7 @@ impl Event {
             | Event::HandedOff { app }
             | Event::TerminateAsked { app }
             | Event::Terminated { app }
-            | Event::Looked { app } => Some(*app),
+            | Event::ReadAsked { app } => Some(*app),
         }
     }
 }
@@ -196,7 +196,7 @@ pub enum WaitingOn {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HeldUp {
+pub enum BlockedBy {
     /// Somebody else's operation.
     Operation { by: Initiator },
     /// Argo CD has not compared it with its current spec.

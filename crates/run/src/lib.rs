@@ -22,7 +22,7 @@ pub use cause::Cause;
 pub use driver::{Driver, Output};
 pub use effect::{Answer, Effect, Input, RequestNumber, SyncAnswer};
 pub use event::{
-    Attempt, Because, Event, Evidence, FailState, HeldUp, How, Signal, Verdict, WaitingOn,
+    Attempt, Because, BlockedBy, Event, Evidence, FailState, How, Signal, Verdict, WaitingOn,
 };
 pub use line::{
     Counts, EngineName, EventKind, EventLine, GraphApp, LogLine, RunFinished, RunStarted,

@@ -13,7 +13,7 @@ mod apply;
 mod counts;
 mod decide;
 mod finish;
-mod look;
+mod observe;
 mod remove;
 mod start;
 mod step;
@@ -75,7 +75,7 @@ const DRIFT: Duration = Duration::from_secs(30);
 const TROUBLE_REFRESHES: u32 = 2;
 /// How long an answer may take before the question is asked again, and how long an app that is
 /// waited for may show nothing new before it is looked at.
-const PATIENCE: Duration = Duration::from_secs(30);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long Argo CD may take to begin an operation. It can miss one that is asked for right after
 /// a refresh, and then finds it with the next refresh, which by itself is minutes away.
 const NOTICE: Duration = Duration::from_secs(10);
@@ -236,7 +236,7 @@ impl Machine {
             },
             Event::Unanswered { app, .. }
             | Event::Postponed { app, .. }
-            | Event::Looked { app } => {
+            | Event::ReadAsked { app } => {
                 Some(Effect::Read { app: *app, number: self.step(*app).requests })
             }
             Event::HandOffAsked { app } => Some(Effect::HandOff { app: *app }),

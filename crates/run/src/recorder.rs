@@ -167,11 +167,11 @@ impl Recorder {
             | Event::RefreshAsked { .. }
             | Event::RefreshWanted { .. }
             | Event::Refreshed { .. }
-            | Event::HeldUp { .. }
-            | Event::Freed { .. }
+            | Event::Blocked { .. }
+            | Event::Unblocked { .. }
             | Event::Accepted { .. }
             | Event::Unanswered { .. }
-            | Event::LookReturned { .. }
+            | Event::ReadReturned { .. }
             | Event::Resent { .. }
             | Event::Postponed { .. }
             | Event::Suspected { .. }
@@ -179,7 +179,7 @@ impl Recorder {
             | Event::HandOffAsked { .. }
             | Event::TerminateAsked { .. }
             | Event::Terminated { .. }
-            | Event::Looked { .. } => return None,
+            | Event::ReadAsked { .. } => return None,
         };
         Some(kind)
     }

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use tiphys_engine::{Leftover, News};
+use tiphys_engine::{Leftover, RunUpdate};
 use tiphys_model::Exit;
 use tiphys_run::{RunView, Time};
 use tokio::sync::oneshot;
@@ -52,7 +52,7 @@ impl Display {
     pub(crate) fn follow<T: Send + 'static>(
         &mut self,
         record: Record,
-        run: impl FnOnce(&dyn Fn(News)) -> Result<T, Failure> + Send + 'static,
+        run: impl FnOnce(&dyn Fn(RunUpdate)) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
         let (tell, news) = channel();
         let (show, shown) = channel();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 use jiff::Timestamp;
-use tiphys_engine::{Leftover, News};
+use tiphys_engine::{Leftover, RunUpdate};
 use tiphys_model::Plan;
 use tiphys_run::{Action, EngineName, EventLine, Recorder};
 use tokio::sync::oneshot;
@@ -55,21 +55,25 @@ impl Record {
     }
 
     /// Records until there is no more news. What could not be written, if anything.
-    pub(crate) fn keep(mut self, news: &Receiver<News>, show: &Sender<Shown>) -> Option<String> {
+    pub(crate) fn keep(
+        mut self,
+        news: &Receiver<RunUpdate>,
+        show: &Sender<Shown>,
+    ) -> Option<String> {
         // Whoever shows it may be gone; the record goes on.
         let show = |shown| show.send(shown).unwrap_or_default();
         for news in news {
             match news {
-                News::Note(text) => show(Shown::Note(text)),
-                News::Warning(text) => show(Shown::Warning(text)),
-                News::Ask { leftovers, answer } => show(Shown::Ask { leftovers, answer }),
-                News::Began { run, engine, revisions } => {
+                RunUpdate::Note(text) => show(Shown::Note(text)),
+                RunUpdate::Warning(text) => show(Shown::Warning(text)),
+                RunUpdate::Ask { leftovers, answer } => show(Shown::Ask { leftovers, answer }),
+                RunUpdate::Began { run, engine, revisions } => {
                     if let Some(revisions) = revisions {
                         show(Shown::Note(format!("the platform's revision is {revisions}")));
                     }
                     show(self.begin(run, engine));
                 }
-                News::Event(time, event) => {
+                RunUpdate::Event(time, event) => {
                     let recorder = self.recorder.as_mut();
                     if let Some(line) = recorder.and_then(|r| r.record(time, &event)) {
                         show(self.write(line));
@@ -135,12 +139,12 @@ spec: { stacks: [{ name: s, apps: [{ name: a }] }] }
         Arc::new(tiphys_plan::plan(&platform, &Scope::Platform).expect("a plan"))
     }
 
-    fn began() -> News {
-        News::Began { run: "run-1".to_owned(), engine: Engine::Local.name(), revisions: None }
+    fn began() -> RunUpdate {
+        RunUpdate::Began { run: "run-1".to_owned(), engine: Engine::Local.name(), revisions: None }
     }
 
-    fn finished() -> News {
-        News::Event(Time::from_millis(7), Event::Finished { verdict: Verdict::Succeeded })
+    fn finished() -> RunUpdate {
+        RunUpdate::Event(Time::from_millis(7), Event::Finished { verdict: Verdict::Succeeded })
     }
 
     fn record(path: &Path) -> Record {
@@ -164,7 +168,7 @@ spec: { stacks: [{ name: s, apps: [{ name: a }] }] }
         let recording = std::thread::spawn(move || record.keep(&news, &show));
         let told = [
             (began(), vec!["run-started"]),
-            (News::Event(Time::START, Event::Held), vec!["run-started", "held"]),
+            (RunUpdate::Event(Time::START, Event::Held), vec!["run-started", "held"]),
             (finished(), vec!["run-started", "held", "run-finished"]),
         ];
         for (news, written) in told {
@@ -182,7 +186,7 @@ spec: { stacks: [{ name: s, apps: [{ name: a }] }] }
         let path = folder.path().join("events");
         fs::write(&path, "{\"kind\": \"of an old run, and longer than a new line\"}\n".repeat(99))
             .unwrap();
-        for (news, lines) in [(News::Note("not yet".to_owned()), 99), (began(), 1)] {
+        for (news, lines) in [(RunUpdate::Note("not yet".to_owned()), 99), (began(), 1)] {
             let (tell, told) = channel();
             tell.send(news).unwrap();
             drop(tell);
@@ -195,7 +199,7 @@ spec: { stacks: [{ name: s, apps: [{ name: a }] }] }
     fn a_full_disk_is_told_in_the_end_and_keeps_nothing_from_being_shown() {
         let (tell, news) = channel();
         let (show, shown) = channel();
-        for news in [began(), News::Event(Time::START, Event::Held), finished()] {
+        for news in [began(), RunUpdate::Event(Time::START, Event::Held), finished()] {
             tell.send(news).unwrap();
         }
         drop(tell);

@@ -22,7 +22,7 @@ enum Form {
     Lines,
     /// One line of JSON for each event, and nothing else on stdout.
     Jsonl,
-    /// News scrolls past; below it stands what is running, drawn again and again.
+    /// Events scroll past; what is running is drawn below them.
     Screen {
         size: Size,
         /// How many lines the last drawing took.

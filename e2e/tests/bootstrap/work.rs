@@ -9,7 +9,7 @@ use tiphys_e2e::objects::{apply, objects};
 use tiphys_e2e::{Ground, figure};
 use tiphys_lab::NATS_IMAGE;
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const WAIT_LIMIT: Duration = Duration::from_secs(120);
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// Somebody who may do one thing with one kind in the namespace of workflows.
@@ -118,7 +118,10 @@ pub(crate) async fn is_done(ground: &Ground) {
     let mut last = String::new();
     let (mut answered, mut phase) = (false, String::new());
     while phase != "Succeeded" {
-        assert!(began.elapsed() < PATIENCE, "answered: {answered}, phase: {phase:?}, last: {last}");
+        assert!(
+            began.elapsed() < WAIT_LIMIT,
+            "answered: {answered}, phase: {phase:?}, last: {last}"
+        );
         if phase.is_empty() {
             // A sensor that is not there yet misses the call.
             match tokio::time::timeout(ANSWER, call(ground)).await {

@@ -45,7 +45,7 @@ pub(crate) async fn both_routes_sync(world: Arc<World>) {
         let application = site.until_healthy(app).await;
         let last = application.observe().expect("it can be read").last.expect("an operation");
         assert_eq!(last.operation.id, Some(operation(app, 1)));
-        assert_eq!(&*last.operation.by, by);
+        assert_eq!(last.operation.by.to_string(), by);
         assert_eq!(last.revisions.to_string(), revision.as_str());
     }
     // The version in the patch is a guard: what has moved on is not overwritten.

@@ -13,7 +13,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tiphys_argocd::credentials;
-use tiphys_argocd::rest::{CallError, PATIENCE, Refusal, SyncRequest};
+use tiphys_argocd::rest::{CallError, REQUEST_TIMEOUT, Refusal, SyncRequest};
 use tiphys_cluster::names::Purpose;
 use tiphys_e2e::{Site, World, operation};
 use tiphys_run::Revisions;
@@ -282,7 +282,7 @@ pub(crate) async fn what_is_missing(world: Arc<World>) {
 
 impl Ground {
     /// A token counts once Argo CD has read its accounts and its policy anew.
-    async fn until_known(&self, argocd: &tiphys_argocd::rest::ArgoCd) {
+    async fn until_known(&self, argocd: &tiphys_argocd::rest::RestClient) {
         let site: &Site = &self.site;
         let (root, project) = (site.platform.root_name(), &site.platform.root_project);
         let mut last = None;
@@ -296,7 +296,7 @@ impl Ground {
         unreachable!("the token is not accepted: {last:?}")
     }
 
-    async fn until_refused(&self, argocd: &tiphys_argocd::rest::ArgoCd) -> Refusal {
+    async fn until_refused(&self, argocd: &tiphys_argocd::rest::RestClient) -> Refusal {
         let (root, project) = (self.site.platform.root_name(), &self.site.platform.root_project);
         for _ in 0..100 {
             if let Some(refusal) = refusal(&argocd.get(&root, project).await) {
@@ -311,7 +311,8 @@ impl Ground {
     async fn registered(&self, purpose: Purpose) -> Vec<String> {
         let path = format!("account/{}", purpose.account());
         let argocd = &self.site.world.argocd;
-        let answer: Result<Value, _> = argocd.call(Method::GET, &path, None::<&()>, PATIENCE).await;
+        let answer: Result<Value, _> =
+            argocd.call(Method::GET, &path, None::<&()>, REQUEST_TIMEOUT).await;
         let Ok(account) = answer else { return Vec::new() };
         let prefix = format!("{}.", self.site.platform.name);
         let ids = account["tokens"].as_array().into_iter().flatten();
@@ -325,7 +326,7 @@ impl Ground {
         let path = format!("account/{}/token/{id}", purpose.account());
         let argocd = &self.site.world.argocd;
         let answer: Result<Value, _> =
-            argocd.call(Method::DELETE, &path, None::<&()>, PATIENCE).await;
+            argocd.call(Method::DELETE, &path, None::<&()>, REQUEST_TIMEOUT).await;
         answer.expect("the token can be revoked");
     }
 }

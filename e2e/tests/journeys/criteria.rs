@@ -34,7 +34,7 @@ struct Asked {
 impl Asked {
     async fn found(&self, criterion: &Criterion) -> String {
         let began = Instant::now();
-        let unmet = self.prober.ask(std::slice::from_ref(criterion), &self.namespace).await;
+        let unmet = self.prober.probe(std::slice::from_ref(criterion), &self.namespace).await;
         assert!(began.elapsed() < HANGS, "{criterion} took {:?}", began.elapsed());
         unmet.first().map_or_else(String::new, |unmet| {
             let text = format!("{criterion}: ");

@@ -10,7 +10,7 @@ use http::Method;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
 use tiphys_argocd::Application;
-use tiphys_argocd::rest::PATIENCE;
+use tiphys_argocd::rest::REQUEST_TIMEOUT;
 use tiphys_e2e::{PlatformFile, Site, World, figure, tiphys};
 use tiphys_health::{Evaluator, Limits, Script, definitions, objects};
 use tiphys_lab::repository::{AppSource, Behaviour};
@@ -191,7 +191,7 @@ fn differences(cases: &[Case], live: &[Value], tree: &[Value]) -> Vec<String> {
 async fn tree(world: &World, site: &Site, app: &str) -> Vec<Value> {
     let path = format!("applications/{app}/resource-tree?project={}", site.platform.project);
     let tree: Value =
-        world.argocd.call(Method::GET, &path, None::<&()>, PATIENCE).await.expect("a tree");
+        world.argocd.call(Method::GET, &path, None::<&()>, REQUEST_TIMEOUT).await.expect("a tree");
     tree["nodes"].as_array().cloned().unwrap_or_default()
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use http::Method;
 use serde_json::{Value, json};
-use tiphys_argocd::rest::PATIENCE;
+use tiphys_argocd::rest::REQUEST_TIMEOUT;
 use tiphys_e2e::{Recording, Site, World, Written, count, figure};
 use tiphys_health::{Evaluator, Limits, definitions};
 use tiphys_lab::repository::{AppSource, Behaviour};
@@ -136,7 +136,7 @@ async fn sample_until(
             () = tokio::time::sleep(Duration::from_millis(200)) => {
                 let tree: Value = world
                     .argocd
-                    .call(Method::GET, &path, None::<&()>, PATIENCE)
+                    .call(Method::GET, &path, None::<&()>, REQUEST_TIMEOUT)
                     .await
                     .expect("a tree");
                 for node in tree["nodes"].as_array().into_iter().flatten() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::Method;
 use serde_json::Value;
-use tiphys_argocd::rest::PATIENCE;
+use tiphys_argocd::rest::REQUEST_TIMEOUT;
 use tiphys_e2e::{PlatformFile, Site, World};
 use tiphys_lab::{Cluster, Home};
 
@@ -80,7 +80,7 @@ async fn silence(time: Duration) {
 async fn revoke(world: &World, platform: &str) {
     let account: Value = world
         .argocd
-        .call(Method::GET, "account/tiphys", None::<&()>, PATIENCE)
+        .call(Method::GET, "account/tiphys", None::<&()>, REQUEST_TIMEOUT)
         .await
         .expect("the account can be read");
     let ids = account["tokens"].as_array().into_iter().flatten();
@@ -89,7 +89,7 @@ async fn revoke(world: &World, platform: &str) {
     let path = format!("account/tiphys/token/{id}");
     let _: Value = world
         .argocd
-        .call(Method::DELETE, &path, None::<&()>, PATIENCE)
+        .call(Method::DELETE, &path, None::<&()>, REQUEST_TIMEOUT)
         .await
         .expect("the token can be revoked");
 }

@@ -15,7 +15,7 @@ use crate::deploy::{configure, deploy};
 /// How many times: a soak sets `TIPHYS_E2E_STALE=50`.
 const TIMES: usize = 2;
 /// For what should go well, however busy the cluster is.
-const PATIENCE: Duration = Duration::from_secs(600);
+const WAIT_LIMIT: Duration = Duration::from_secs(600);
 /// As many at once.
 const TOGETHER: usize = 10;
 
@@ -58,7 +58,7 @@ fn first(number: usize) -> String {
 }
 
 fn well() -> (Behaviour, Duration) {
-    (Behaviour::Healthy { after: Duration::ZERO }, PATIENCE)
+    (Behaviour::Healthy { after: Duration::ZERO }, WAIT_LIMIT)
 }
 
 /// In two ways, and not for longer than it takes to be sure.
@@ -75,7 +75,7 @@ fn pairs(count: usize, generation: u32, first_app: &(Behaviour, Duration)) -> Ve
     let (behaviour, health) = first_app;
     let pair = |number: usize| {
         let mut one = AppSource::new(&first(number), behaviour.clone());
-        one.timeouts = Some(Timeouts { sync: PATIENCE, health: *health });
+        one.timeouts = Some(Timeouts { sync: WAIT_LIMIT, health: *health });
         one.retry = Some(Retry { limit: 0, ..Retry::default() });
         let other = AppSource::new(&format!("stale-then-{number}"), Behaviour::ConfigOnly);
         let mut pair = [one, other.depends_on(&[&first(number)])];

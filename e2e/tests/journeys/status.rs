@@ -158,7 +158,7 @@ pub(crate) async fn of_a_healthy_platform(world: Arc<World>) {
             http::Method::POST,
             &format!("applications/{app}/sync"),
             Some(&sync),
-            tiphys_argocd::rest::PATIENCE,
+            tiphys_argocd::rest::REQUEST_TIMEOUT,
         )
         .await
         .expect("the administrator may sync");

@@ -7,7 +7,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::application::{Application, OPERATION_INFO, REFRESH};
-use crate::rest::{CallError, REFRESH_MISSED, REFRESH_PATIENCE, Refusal, SyncRequest};
+use crate::rest::{CallError, REFRESH_MISSED, REFRESH_TIMEOUT, Refusal, SyncRequest};
 use tiphys_cluster::delete;
 use tiphys_cluster::names::FIELD_MANAGER;
 use tiphys_cluster::{ClusterError, Kind};
@@ -16,33 +16,33 @@ use tiphys_cluster::{ClusterError, Kind};
 const USER: &str = "tiphys";
 /// With it, Argo CD deletes in the foreground what an Application has applied.
 const FINALIZER: &str = "resources-finalizer.argocd.argoproj.io/foreground";
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 #[derive(Clone)]
-pub struct Fields {
+pub struct FieldsClient {
     applications: Api<Application>,
 }
 
-impl Fields {
+impl FieldsClient {
     pub(super) fn new(applications: Api<Application>) -> Self {
-        Fields { applications }
+        FieldsClient { applications }
     }
 
     /// As through the API: one that was missed is followed by a hard one.
     pub(super) async fn refresh(&self, app: &str) -> Result<Application, CallError> {
-        for (how, patience) in [("normal", REFRESH_MISSED), ("hard", REFRESH_PATIENCE)] {
+        for (how, patience) in [("normal", REFRESH_MISSED), ("hard", REFRESH_TIMEOUT)] {
             let asked = json!({ "metadata": { "annotations": { REFRESH: how } } });
             self.patch(app, &asked).await?;
             let began = Instant::now();
             while began.elapsed() < patience {
-                tokio::time::sleep(LOOK_AGAIN).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
                 let application = self.applications.get(app).await.map_err(|e| refused(app, e))?;
                 if application.annotation(REFRESH).is_none() {
                     return Ok(application);
                 }
             }
         }
-        let message = format!("no refresh within {} s", REFRESH_PATIENCE.as_secs());
+        let message = format!("no refresh within {} s", REFRESH_TIMEOUT.as_secs());
         Err(CallError::Unanswered { message })
     }
 
@@ -79,7 +79,7 @@ impl Fields {
         self.delete_object(app, before.metadata.uid).await
     }
 
-    pub(super) async fn release(&self, app: &str) -> Result<(), CallError> {
+    pub(super) async fn delete_orphaning(&self, app: &str) -> Result<(), CallError> {
         let before = self.applications.get(app).await.map_err(|e| refused(app, e))?;
         if before.metadata.finalizers.is_some_and(|finalizers| !finalizers.is_empty()) {
             self.patch(app, &json!({ "metadata": { "finalizers": null } })).await?;

@@ -9,7 +9,7 @@ use secrecy::ExposeSecret;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{ArgoCd, Token};
+use super::{RestClient, Token};
 use tiphys_cluster::chain;
 
 /// Why a request did not get what it asked for.
@@ -42,7 +42,7 @@ struct Problem {
     message: String,
 }
 
-impl ArgoCd {
+impl RestClient {
     /// `path` is relative to `/api/v1/`. A token that was revoked is renewed once, if there is a
     /// new one: whoever rotates it does not disturb a run.
     pub async fn call<A: DeserializeOwned>(

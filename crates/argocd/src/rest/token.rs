@@ -7,9 +7,9 @@ use kube::Api;
 use secrecy::{ExposeSecret, SecretString};
 
 #[derive(Clone)]
-pub(super) struct Token(Arc<Held>);
+pub(super) struct Token(Arc<Shared>);
 
-struct Held {
+struct Shared {
     now: RwLock<SecretString>,
     /// Where a newer one is found.
     source: Option<(Api<Secret>, String)>,
@@ -17,12 +17,12 @@ struct Held {
 
 impl Token {
     pub(super) fn new(token: SecretString) -> Self {
-        Token(Arc::new(Held { now: RwLock::new(token), source: None }))
+        Token(Arc::new(Shared { now: RwLock::new(token), source: None }))
     }
 
     pub(super) fn renewing_from(&self, secrets: Api<Secret>, name: &str) -> Self {
         let source = Some((secrets, name.to_owned()));
-        Token(Arc::new(Held { now: RwLock::new(self.now()), source }))
+        Token(Arc::new(Shared { now: RwLock::new(self.now()), source }))
     }
 
     pub(super) fn now(&self) -> SecretString {

@@ -15,7 +15,7 @@ use crate::testkit::{self, Server};
 /// What the generators work with, for as long as a test takes.
 struct Bench {
     platform: Platform,
-    argocd: Actor,
+    argocd: ArgoCdClient,
     applications: Api<Application>,
     sets: Api<DynamicObject>,
 }
@@ -23,7 +23,7 @@ struct Bench {
 impl Bench {
     async fn new(server: &Server) -> Self {
         let (client, platform): (Client, _) = (server.client(), testkit::platform());
-        let argocd = Actor::new(&client, &platform, Purpose::Deploy).await.unwrap();
+        let argocd = ArgoCdClient::new(&client, &platform, Purpose::Deploy).await.unwrap();
         let sets = sets::api(&client, "argocd");
         Bench { platform, argocd, applications: Api::namespaced(client, "argocd"), sets }
     }

@@ -9,29 +9,29 @@ use tiphys_model::{App, AppIx, AppName};
 use tiphys_run::{Answer, Effect, RequestNumber, SyncAnswer};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::closer::{Errand, Eyes};
-use super::drive::Returned;
-use super::pace::Pace;
-use super::thaw::Thaw;
-use crate::belongings::Belongings;
+use super::drive::Incoming;
+use super::frozen::FrozenOperations;
+use super::probe_schedule::{ProbeRequest, Probes};
+use super::rate_limit::RateLimit;
+use crate::app_resources::AppResources;
 use crate::hold::Hold;
 use crate::lease::Fence;
-use tiphys_argocd::Actor;
+use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::Application;
-use tiphys_argocd::rest::{CallError, PATIENCE, Refusal, SyncRequest};
+use tiphys_argocd::rest::{CallError, REQUEST_TIMEOUT, Refusal, SyncRequest};
 use tiphys_cluster::{ClusterError, Kind};
 
 /// What requests are made with.
-pub(super) struct Hands {
+pub(super) struct Effects {
     pub(super) applications: Api<Application>,
-    pub(super) argocd: Actor,
+    pub(super) argocd: ArgoCdClient,
     pub(super) hold: Arc<Hold>,
     pub(super) fence: Fence,
-    pub(super) pace: Pace,
-    pub(super) thaw: Thaw,
-    pub(super) eyes: Eyes,
+    pub(super) rate_limit: RateLimit,
+    pub(super) frozen: FrozenOperations,
+    pub(super) probes: Probes,
     pub(super) known: Mutex<BTreeMap<AppIx, Known>>,
-    pub(super) belongings: Option<Arc<Belongings>>,
+    pub(super) app_resources: Option<Arc<AppResources>>,
 }
 
 /// What a request for an app has to say besides its name.
@@ -44,7 +44,7 @@ pub(super) struct Known {
     reference: ObjectReference,
 }
 
-impl Hands {
+impl Effects {
     pub(super) fn remember(&self, app: AppIx, application: &Application) {
         let prune = application.automated().is_some_and(|automated| automated.prune);
         let reference = application.object_ref(&());
@@ -58,15 +58,15 @@ impl Hands {
         if let Ok(mut all) = self.known.lock() {
             all.insert(app, known);
         }
-        if let Some(belongings) = &self.belongings {
-            belongings.remember(application);
+        if let Some(app_resources) = &self.app_resources {
+            app_resources.remember(application);
         }
     }
 
     /// In a teardown, an app is gone when all that it has applied is gone.
     pub(super) async fn await_gone(&self, name: &str) {
-        if let Some(belongings) = &self.belongings {
-            belongings.await_gone(name).await;
+        if let Some(app_resources) = &self.app_resources {
+            app_resources.await_gone(name).await;
         }
     }
 
@@ -76,15 +76,15 @@ impl Hands {
     }
 
     /// Looks closer, and tells what it has found.
-    pub(super) async fn look_closer(
+    pub(super) async fn probe(
         &self,
-        errand: Errand,
+        request: ProbeRequest,
         app: &App,
-        returned: &UnboundedSender<Returned>,
+        incoming: &UnboundedSender<Incoming>,
     ) {
-        let known = self.known(errand.app);
-        let sight = self.eyes.look(errand, app, &known.namespace, &known.project).await;
-        returned.send(Returned::Closer(sight)).unwrap_or_default();
+        let known = self.known(request.app);
+        let result = self.probes.look(request, app, &known.namespace, &known.project).await;
+        incoming.send(Incoming::Probed(result)).unwrap_or_default();
     }
 
     fn known(&self, app: AppIx) -> Known {
@@ -96,14 +96,14 @@ impl Hands {
         &self,
         effect: Effect,
         name: &AppName,
-        returned: &UnboundedSender<Returned>,
+        incoming: &UnboundedSender<Incoming>,
     ) {
-        self.pace.wait().await;
+        self.rate_limit.wait().await;
         let app = effect.app();
-        let tell = |told: Returned| returned.send(told).unwrap_or_default();
-        if !self.fence.allows(PATIENCE) {
+        let tell = |told: Incoming| incoming.send(told).unwrap_or_default();
+        if !self.fence.allows(REQUEST_TIMEOUT) {
             if let Some(answer) = not_sent(&effect) {
-                tell(Returned::Answer(app, answer));
+                tell(Incoming::Answer(app, answer));
             }
             return;
         }
@@ -120,12 +120,12 @@ impl Hands {
                 sync_answer(name, taken).map(|answer| Answer::Sync { number, answer })
             }
             Effect::Refresh { number, .. } => {
-                self.refresh(app, name, &known, number, returned).await
+                self.refresh(app, name, &known, number, incoming).await
             }
             Effect::Read { number, .. } => match self.applications.get_opt(name).await {
                 Ok(application) => {
                     if let Some(application) = application {
-                        tell(Returned::Seen(app, Box::new(application)));
+                        tell(Incoming::Seen(app, Box::new(application)));
                     }
                     Ok(Answer::Looked { number })
                 }
@@ -164,8 +164,8 @@ impl Hands {
             },
         };
         tell(match answered {
-            Ok(answer) => Returned::Answer(app, answer),
-            Err(error) => Returned::Broken(error),
+            Ok(answer) => Incoming::Answer(app, answer),
+            Err(error) => Incoming::Broken(error),
         });
     }
 
@@ -187,7 +187,7 @@ impl Hands {
                 Err(error) => return Err(error),
             }
         }
-        if !self.fence.allows(PATIENCE) {
+        if !self.fence.allows(REQUEST_TIMEOUT) {
             return Err(unanswered("the Lease was about to run out".to_owned()));
         }
         self.argocd.delete(name, &known.project).await
@@ -196,7 +196,7 @@ impl Hands {
     /// Editing a project wakes nobody: an app that has drifted while it was held would stay so
     /// for minutes. One that has not, Argo CD looks at by itself as soon as something changes.
     async fn hand_off(&self, app: AppIx, name: &str, known: &Known) -> Result<(), ClusterError> {
-        self.thaw.let_go(app);
+        self.frozen.let_go(app);
         self.hold.release_batched(name).await?;
         let seen = self.applications.get_opt(name).await.ok().flatten();
         if seen.is_none_or(|application| application.status.sync.status != "Synced") {
@@ -212,12 +212,12 @@ impl Hands {
         name: &str,
         known: &Known,
         number: RequestNumber,
-        returned: &UnboundedSender<Returned>,
+        incoming: &UnboundedSender<Incoming>,
     ) -> Result<Answer, ClusterError> {
         match self.argocd.refresh(name, &known.project).await {
             Ok(application) => {
-                let seen = Returned::Seen(app, Box::new(application));
-                returned.send(seen).unwrap_or_default();
+                let seen = Incoming::Seen(app, Box::new(application));
+                incoming.send(seen).unwrap_or_default();
                 Ok(Answer::Refreshed { number })
             }
             Err(error) => match fatal("refresh", name, &error) {

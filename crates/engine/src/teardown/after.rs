@@ -5,7 +5,7 @@ use std::time::Duration;
 use tiphys_run::Verdict;
 
 use super::leftovers::{self, Leftover, Search};
-use super::{Context, End, Extent, Teardown, TornDown, remains};
+use super::{Context, End, Extent, Teardown, TeardownOutcome, namespaces_and_crds};
 use crate::graph::{DeployedGraph, Names};
 use tiphys_argocd::application::Application;
 use tiphys_cluster::ClusterError;
@@ -28,13 +28,14 @@ impl Teardown {
             Extent::Platform => {}
         }
         let others = self.applications().await?;
-        let used = remains::names_of(others.iter());
+        let used = namespaces_and_crds::names_of(others.iter());
         let argocd = &self.platform.argocd;
-        let removable = remains::removable(graph.came_with_it(), &argocd.namespace, &used);
+        let removable =
+            namespaces_and_crds::removable(graph.came_with_it(), &argocd.namespace, &used);
         let (namespaces, crds) = (removable.namespaces.len(), removable.crds.len());
         context.note(format!("removing {namespaces} namespaces and {crds} CRDs"));
-        remains::remove(&self.client, &removable, self.removal_timeout()).await?;
-        if self.wishes.keep_primitives {
+        namespaces_and_crds::remove(&self.client, &removable, self.removal_timeout()).await?;
+        if self.options.keep_primitives {
             self.hold(&context.run).release_all(&graph.gone).await?;
         } else {
             self.remove_primitives(context, &others).await?;
@@ -67,17 +68,17 @@ impl Teardown {
         graph: &DeployedGraph,
         came: &Names,
     ) -> Result<End, ClusterError> {
-        let kinds = context.belongings.kinds();
+        let kinds = context.app_resources.kinds();
         let search = Search { client: &self.client, kinds, graph, came };
         let mut leftovers = search.run().await?;
         let certain = |leftovers: &[Leftover]| leftovers.iter().any(|leftover| leftover.certain);
-        if certain(&leftovers) && self.wishes.clean_leftovers && context.ask(&leftovers).await {
+        if certain(&leftovers) && self.options.clean_leftovers && context.ask(&leftovers).await {
             leftovers::clean(kinds, &leftovers).await?;
             leftovers = search.run().await?;
         }
         if certain(&leftovers) {
             leftovers.push(self.graph_as_leftover());
-            return Ok(End::Stays(TornDown { verdict: Verdict::Succeeded, leftovers }));
+            return Ok(End::Stays(TeardownOutcome { verdict: Verdict::Succeeded, leftovers }));
         }
         self.store().delete().await?;
         Ok(End::Removed(leftovers))

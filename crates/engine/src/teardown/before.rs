@@ -4,9 +4,9 @@ use kube::{Api, ResourceExt};
 use tiphys_model::{AppIx, Plan, Role};
 
 use super::generators::{self, Generators};
-use super::{Context, Extent, Teardown, remains, volumes};
+use super::{Context, Extent, Teardown, namespaces_and_crds, volumes};
 use crate::graph::{DeployedGraph, GraphStore};
-use tiphys_argocd::Actor;
+use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::Application;
 use tiphys_cluster::names::Purpose;
 use tiphys_cluster::{ClusterError, Kind};
@@ -16,7 +16,7 @@ impl Teardown {
     pub(super) async fn prepare(
         &self,
         context: &Context<'_>,
-    ) -> Result<(Option<Actor>, DeployedGraph), ClusterError> {
+    ) -> Result<(Option<ArgoCdClient>, DeployedGraph), ClusterError> {
         let store = self.store();
         let mut graph = self.unchanged_graph(&store).await?;
         let applications = self.applications().await?;
@@ -31,8 +31,8 @@ impl Teardown {
                 Vec::new()
             }
         };
-        let brought = remains::names_of(removed.iter().copied());
-        if self.wishes.retain_volumes {
+        let brought = namespaces_and_crds::names_of(removed.iter().copied());
+        if self.options.retain_volumes {
             let changed = volumes::retain(&self.client, &brought.namespaces).await?;
             context.note(format!("set {changed} volumes to Retain"));
         }
@@ -43,7 +43,7 @@ impl Teardown {
             removed_before(&mut graph, &self.plan);
             return Ok((None, graph));
         }
-        let argocd = Actor::new(&self.client, &self.platform, Purpose::Teardown).await?;
+        let argocd = ArgoCdClient::new(&self.client, &self.platform, Purpose::Teardown).await?;
         let argocd = argocd.in_run(&self.client, &self.platform, &context.run);
         // What cannot go need not be held: the run will say why it stays.
         if !self.is_needed(&applications) {
@@ -60,7 +60,7 @@ impl Teardown {
     /// Whether something outside the scope depends on what is to go.
     fn is_needed(&self, applications: &[Application]) -> bool {
         let plan = &self.plan;
-        let removed = |app: &AppIx| plan.app(*app).role == Role::Deploy;
+        let removed = |app: &AppIx| plan.app(*app).role == Role::Act;
         let outside = plan.graph.apps().filter(|app| !removed(app));
         let mut users = outside.filter(|app| plan.graph.dependencies(*app).iter().any(removed));
         users.any(|app| {
@@ -86,7 +86,11 @@ impl Teardown {
 
     /// Argo CD must not repair what is being taken apart. Without a project there is nothing to
     /// hold, and nothing syncs.
-    async fn hold_apps(&self, context: &Context<'_>, argocd: &Actor) -> Result<(), ClusterError> {
+    async fn hold_apps(
+        &self,
+        context: &Context<'_>,
+        argocd: &ArgoCdClient,
+    ) -> Result<(), ClusterError> {
         let project = &self.platform.argocd.project;
         let apps = self.names();
         context.note(format!("holding {} apps in the project `{project}`", apps.len()));
@@ -105,7 +109,7 @@ impl Teardown {
 
 /// Apps of the plan that an earlier run has removed without noting it.
 fn removed_before(graph: &mut DeployedGraph, plan: &Plan) {
-    for app in plan.apps.iter().filter(|app| app.role == Role::Deploy) {
+    for app in plan.apps.iter().filter(|app| app.role == Role::Act) {
         graph.removed(app.app.name.as_str());
     }
 }

@@ -16,13 +16,13 @@ const POLL: Duration = Duration::from_secs(1);
 
 /// `KIND/NAMESPACE/NAME`, or `KIND/NAME` for what is cluster-wide.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Forced {
+pub struct ForcedFinalizer {
     kind: String,
     namespace: String,
     name: String,
 }
 
-impl FromStr for Forced {
+impl FromStr for ForcedFinalizer {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -36,11 +36,11 @@ impl FromStr for Forced {
             return Err("give KIND/NAMESPACE/NAME, or KIND/NAME".to_owned());
         }
         let [kind, namespace, name] = [kind, namespace, name].map(str::to_owned);
-        Ok(Forced { kind, namespace, name })
+        Ok(ForcedFinalizer { kind, namespace, name })
     }
 }
 
-impl fmt::Display for Forced {
+impl fmt::Display for ForcedFinalizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.namespace {
             "" => write!(f, "{}/{}", self.kind, self.name),
@@ -50,7 +50,10 @@ impl fmt::Display for Forced {
 }
 
 /// The objects that are meant. A kind that two groups have is not guessed.
-pub(super) fn resolve(kinds: &Kinds, forced: &[Forced]) -> Result<Vec<ObjectName>, ClusterError> {
+pub(super) fn resolve(
+    kinds: &Kinds,
+    forced: &[ForcedFinalizer],
+) -> Result<Vec<ObjectName>, ClusterError> {
     let resolved = forced.iter().map(|wanted| {
         let groups = kinds.groups_of(&wanted.kind);
         let unknown = |why: String| {
@@ -110,10 +113,10 @@ mod tests {
     #[test]
     fn objects_are_named_with_or_without_a_namespace() {
         for text in ["CephCluster/rook/main", "Namespace/rook"] {
-            assert_eq!(text.parse::<Forced>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<ForcedFinalizer>().unwrap().to_string(), text);
         }
         for text in ["", "main", "a//b", "/b", "a/", "a/b/c/d", "a/b/"] {
-            assert!(text.parse::<Forced>().is_err(), "{text}");
+            assert!(text.parse::<ForcedFinalizer>().is_err(), "{text}");
         }
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tiphys_model::Platform;
 
 use crate::generators::sets;
-use tiphys_argocd::Actor;
+use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::Application;
 use tiphys_argocd::rest::{CallError, Refusal};
 use tiphys_cluster::delete;
@@ -107,14 +107,14 @@ impl Generators {
 pub(super) async fn remove(
     client: &Client,
     platform: &Platform,
-    argocd: &Actor,
+    argocd: &ArgoCdClient,
     generators: Vec<Generator>,
 ) -> Result<(), ClusterError> {
     for generator in generators {
         match &generator {
             Generator::Application(name) => {
                 let project = &platform.argocd.root_project;
-                let released = argocd.release(name, project).await;
+                let released = argocd.delete_orphaning(name, project).await;
                 released.or_else(|error| refused(name, &error))?;
                 let applications: Api<Application> =
                     Api::namespaced(client.clone(), &platform.argocd.namespace);

@@ -11,7 +11,7 @@ use kube::api::{ListParams, ObjectMeta, PropagationPolicy};
 use kube::{Api, Client, ResourceExt};
 use tiphys_model::Platform;
 
-use super::remains;
+use super::namespaces_and_crds;
 use crate::graph::{DeployedGraph, Names};
 use tiphys_argocd::application::{self, Application};
 use tiphys_argocd::tracking;
@@ -58,7 +58,7 @@ pub async fn leftovers(
         Api::namespaced(client.clone(), &platform.argocd.namespace);
     let mut used = Names::default();
     let note_use = |application: &Application| {
-        let names = remains::names_of(std::iter::once(application));
+        let names = namespaces_and_crds::names_of(std::iter::once(application));
         used.namespaces.extend(names.namespaces);
         used.crds.extend(names.crds);
         // None is kept: there may be thousands.
@@ -70,7 +70,8 @@ pub async fn leftovers(
     {
         return Err(error);
     }
-    let came = remains::removable(graph.came_with_it(), &platform.argocd.namespace, &used);
+    let came =
+        namespaces_and_crds::removable(graph.came_with_it(), &platform.argocd.namespace, &used);
     let kinds = Kinds::discover(client).await?;
     let mut found = Search { client, kinds: &kinds, graph, came: &came }.run().await?;
     found.retain(|leftover| leftover.certain);
@@ -158,7 +159,10 @@ impl Search<'_> {
             let why = match namespace.metadata.deletion_timestamp {
                 Some(_) => {
                     let status = serde_json::to_value(namespace).unwrap_or_default();
-                    format!("it is being deleted, and stays: {}", remains::remaining(&status))
+                    format!(
+                        "it is being deleted, and stays: {}",
+                        namespaces_and_crds::remaining(&status)
+                    )
                 }
                 None if certain => "it came with the platform".to_owned(),
                 None => return None,

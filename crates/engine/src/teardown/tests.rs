@@ -34,7 +34,7 @@ async fn deployed() -> (Server, Teardown) {
         plan: Arc::new(plan),
         extent: Extent::Platform,
         identity: "us".to_owned(),
-        wishes: Wishes { keep_primitives: true, ..Wishes::default() },
+        options: TeardownOptions { keep_primitives: true, ..TeardownOptions::default() },
     };
     (server, teardown)
 }

@@ -7,7 +7,7 @@ use tiphys_assess::preflight::tools::Ran;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use super::{PATIENCE, silence};
+use super::{ENDPOINT_TIMEOUT, silence};
 
 /// What became of a program.
 pub(super) enum Ended {
@@ -21,7 +21,7 @@ pub(super) enum Ended {
 pub(super) async fn run(command: &mut Command) -> Ended {
     // What is read of it must not depend on a language. Ansible does not run without UTF-8.
     command.env("LC_ALL", "C.UTF-8").stdin(Stdio::null()).kill_on_drop(true);
-    match timeout(PATIENCE, command.output()).await {
+    match timeout(ENDPOINT_TIMEOUT, command.output()).await {
         Err(_) => Ended::Not(silence()),
         Ok(Ok(output)) => Ended::With(output),
         Ok(Err(error)) if error.kind() == ErrorKind::NotFound => Ended::Absent,

@@ -15,7 +15,7 @@ use tiphys_assess::preflight::ssh::{SshAnswer, answer, is_advertisement, telling
 use tokio::process::Command;
 
 use super::command::{Ended, run};
-use super::{PATIENCE, advice};
+use super::{ENDPOINT_TIMEOUT, advice};
 use tiphys_install::mounted::{Git, Login as Mounted};
 
 pub(super) async fn reach(url: &str, address: &SshAddress, mounted: &Git) -> (Tried, Login) {
@@ -135,7 +135,7 @@ impl Identity {
             "IdentitiesOnly=yes".to_owned(),
             "IdentityAgent=none".to_owned(),
             format!("IdentityFile={key}"),
-            format!("ConnectTimeout={}", PATIENCE.as_secs()),
+            format!("ConnectTimeout={}", ENDPOINT_TIMEOUT.as_secs()),
         ];
         options.extend(settings.into_iter().flat_map(|setting| ["-o".to_owned(), setting]));
         options

@@ -12,7 +12,7 @@ use tiphys_run::Signal;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use super::{Around, Found, ask, in_time};
-use tiphys_argocd::watch::{self, News};
+use tiphys_argocd::watch::{self, WatchEvent};
 use tiphys_cluster::{ClusterError, Kind};
 use tiphys_engine::Signals;
 use tiphys_evidence::criteria::Prober;
@@ -102,10 +102,10 @@ pub async fn follow(
             }
             told = news.next() => {
                 match told {
-                    Some(News::Seen(application)) => found.take(&application)?,
-                    Some(News::Gone { name, .. }) => found.lose(&name),
-                    Some(News::Listed) => (installed, listed) = (true, true),
-                    Some(News::Trouble(error)) => match error.kind {
+                    Some(WatchEvent::Applied(application)) => found.take(&application)?,
+                    Some(WatchEvent::Gone { name, .. }) => found.lose(&name),
+                    Some(WatchEvent::Listed) => (installed, listed) = (true, true),
+                    Some(WatchEvent::Failed(error)) => match error.kind {
                         // The watch goes on by itself, and sees them once they are there.
                         Kind::NotFound => installed = false,
                         Kind::Denied => return Err(error),

@@ -20,11 +20,11 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// How objects are applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taking {
+pub enum Adoption {
     /// A field that somebody else manages is an error.
-    NoFields,
+    Refused,
     /// Fields of others become ours.
-    Fields,
+    Allowed,
 }
 
 /// One object, and what became of it or would become of it.
@@ -36,7 +36,7 @@ pub struct Applied {
 
 pub(super) struct Applier<'a> {
     pub(super) client: &'a Client,
-    pub(super) taking: Taking,
+    pub(super) adoption: Adoption,
     pub(super) dry_run: bool,
     /// Until when a server that is not able to answer is asked again.
     pub(super) deadline: Instant,
@@ -76,7 +76,7 @@ impl Applier<'_> {
         let before = api.get_metadata_opt(name(object)).await.map_err(ClusterError::kube(what))?;
         let mut params = PatchParams::apply(BOOTSTRAP_MANAGER);
         params.dry_run = self.dry_run;
-        params.force = self.taking == Taking::Fields;
+        params.force = self.adoption == Adoption::Allowed;
         loop {
             let sent: Result<DynamicObject, kube::Error> =
                 api.patch(name(object), &params, &Patch::Apply(object)).await;

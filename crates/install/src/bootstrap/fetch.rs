@@ -7,7 +7,7 @@ use std::{fs, io};
 use sha2::{Digest, Sha256};
 use tiphys_model::bootstrap::{Chart, Manifests, Primitive};
 
-use super::render::Given;
+use super::render::RenderInput;
 use crate::https::Https;
 use crate::mounted::Mounted;
 use crate::registry::{self, Reference};
@@ -21,7 +21,7 @@ pub async fn fetch(
     folder: &Path,
     primitive: &Primitive,
     mounted: &Mounted,
-) -> Result<Given, ClusterError> {
+) -> Result<RenderInput, ClusterError> {
     let manifests = match &primitive.manifests {
         Manifests::Path(path) => read(&folder.join(path))?,
         Manifests::Chart(chart) => {
@@ -33,7 +33,7 @@ pub async fn fetch(
     };
     check(primitive, &manifests)?;
     let patches = primitive.patches.as_ref().map(|path| read(&folder.join(path))).transpose()?;
-    Ok(Given {
+    Ok(RenderInput {
         manifests: text(primitive, manifests)?,
         patches: patches.map(|patches| text(primitive, patches)).transpose()?,
         known_hosts: mounted.git.known_hosts.clone(),

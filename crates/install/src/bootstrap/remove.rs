@@ -17,9 +17,9 @@ use tiphys_cluster::{ClusterError, Kind};
 use tiphys_cluster::{Kinds, ObjectName};
 use tiphys_cluster::{crds, delete};
 
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long each stage of it may take.
-const PATIENCE: Duration = Duration::from_secs(300);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(300);
 /// How many kinds are listed at once.
 const AT_ONCE: usize = 8;
 /// Made by Argo CD itself.
@@ -184,14 +184,14 @@ async fn remove_all(
             }
         }
         let Some((object, live)) = still.first() else { return Ok(()) };
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > REMOVAL_TIMEOUT {
             return Err(not_gone(&object.name, live, stage));
         }
         for (_, live) in still.iter().filter(|(o, _)| o.name.kind == "CustomResourceDefinition") {
             crds::nudge(client, &serde_json::to_value(live).unwrap_or_default()).await?;
         }
         left = still.into_iter().map(|(object, _)| object).collect();
-        tokio::time::sleep(LOOK_AGAIN).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

@@ -24,7 +24,7 @@ const REPLICAS: u64 = 2;
 
 /// What is needed beside the platform file.
 #[derive(Debug, Clone, Default)]
-pub struct Given {
+pub struct RenderInput {
     pub manifests: String,
     pub patches: Option<String>,
     /// Host keys that Argo CD shall know.
@@ -58,7 +58,7 @@ pub fn render(
     platform: &Platform,
     bootstrap: &Bootstrap,
     primitive: &Primitive,
-    given: &Given,
+    given: &RenderInput,
 ) -> Result<Rendered, RenderError> {
     let mut objects = manifests::read(&given.manifests)?;
     let mut warnings = Vec::new();

@@ -9,7 +9,7 @@ use tiphys_model::Platform;
 use super::intent::{How, Intent};
 use super::keys::{self, ARGOCD_SECRET, Keys};
 use super::objects::Desired;
-use super::tokens::{self, Mint};
+use super::tokens::{self, TokenIssuer};
 use super::{again, now};
 use tiphys_cluster::ClusterError;
 use tiphys_cluster::encoded;
@@ -42,7 +42,7 @@ async fn register(
     platform: &Platform,
 ) -> Result<Vec<(Purpose, SecretString)>, ClusterError> {
     let keys = keys::keys(client, &platform.argocd.namespace).await?;
-    let mint = Mint { platform, key: &keys.key, now: now() };
+    let mint = TokenIssuer { platform, key: &keys.key, now: now() };
     let mut new = Vec::new();
     let mut lists = Map::new();
     for purpose in Purpose::ALL {
@@ -61,7 +61,7 @@ async fn revoke(
     new: &[(Purpose, SecretString)],
 ) -> Result<(), ClusterError> {
     let keys = keys::keys(client, &platform.argocd.namespace).await?;
-    let mint = Mint { platform, key: &keys.key, now: now() };
+    let mint = TokenIssuer { platform, key: &keys.key, now: now() };
     let mut lists = Map::new();
     for (purpose, token) in new {
         let key = tokens::registry_key(*purpose);

@@ -23,13 +23,13 @@ pub(super) struct Token {
 }
 
 /// What is needed to tell whether a token is good, and to make one.
-pub(super) struct Mint<'a> {
+pub(super) struct TokenIssuer<'a> {
     pub(super) platform: &'a Platform,
     pub(super) key: &'a SigningKey,
     pub(super) now: i64,
 }
 
-impl Mint<'_> {
+impl TokenIssuer<'_> {
     /// The token that the platform has, or a new one. `registered` is what `argocd-secret` says.
     pub(super) fn token(
         &self,
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn a_good_token_is_kept_and_any_other_is_replaced() {
         let (platform, key) = (platform("prod"), SigningKey::new(b"key"));
-        let mint = Mint { platform: &platform, key: &key, now: NOW };
+        let mint = TokenIssuer { platform: &platform, key: &key, now: NOW };
         let first = mint.token(Purpose::Deploy, None, None).unwrap();
         let registry = first.registry.unwrap();
         assert_eq!(ids(&registry).len(), 1);
@@ -194,8 +194,8 @@ mod tests {
         assert_eq!(again.token.expose_secret(), first.token.expose_secret());
 
         let another_key = SigningKey::new(b"rotated");
-        let rotated = Mint { key: &another_key, ..mint };
-        let mint = Mint { platform: &platform, key: &key, now: NOW };
+        let rotated = TokenIssuer { key: &another_key, ..mint };
+        let mint = TokenIssuer { platform: &platform, key: &key, now: NOW };
         let replaced = [
             ("revoked", mint.token(Purpose::Deploy, held(), Some(b"[]"))),
             ("never registered", mint.token(Purpose::Deploy, held(), None)),
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn a_rotation_keeps_the_old_one_until_the_new_one_is_in_place() {
         let (platform, key) = (platform("prod"), SigningKey::new(b"key"));
-        let mint = Mint { platform: &platform, key: &key, now: NOW };
+        let mint = TokenIssuer { platform: &platform, key: &key, now: NOW };
         let others = br#"[{"id":"prod.old","iat":1},{"id":"other.1","iat":1}]"#;
         let new = mint.another(Purpose::Deploy, Some(others)).unwrap();
         let both = new.registry.unwrap();
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn the_tokens_of_others_stay() {
         let (platform, key) = (platform("prod"), SigningKey::new(b"key"));
-        let mint = Mint { platform: &platform, key: &key, now: NOW };
+        let mint = TokenIssuer { platform: &platform, key: &key, now: NOW };
         let others = br#"[{"id":"prod-2.1","iat":1},{"id":"by-hand","iat":2,"exp":3,"more":true}]"#;
         let token = mint.token(Purpose::Deploy, None, Some(others)).unwrap();
         let registry = token.registry.unwrap();
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_not_overwritten() {
         let (platform, key) = (platform("prod"), SigningKey::new(b"key"));
-        let mint = Mint { platform: &platform, key: &key, now: NOW };
+        let mint = TokenIssuer { platform: &platform, key: &key, now: NOW };
         let error = mint.token(Purpose::Deploy, None, Some(b"{")).err().unwrap();
         assert_eq!(error.kind, Kind::Configuration);
     }

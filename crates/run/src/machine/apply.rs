@@ -3,7 +3,7 @@
 use tiphys_model::{AppIx, Role};
 
 use super::step::{Asked, Converging, Phase, Syncing, Trouble, Unanswered};
-use super::{Action, Machine, PATIENCE, REFRESH_INTERVAL};
+use super::{ANSWER_TIMEOUT, Action, Machine, REFRESH_INTERVAL};
 use crate::effect::RequestNumber;
 use crate::event::{Attempt, Because, Event, FailState, How};
 use crate::planted::planted;
@@ -60,11 +60,11 @@ impl Machine {
                 Ok(())
             }
             Event::Refreshed { app } => self.refreshed(*app),
-            Event::HeldUp { app, why } => {
+            Event::Blocked { app, why } => {
                 self.steps[app.position()].held_up.get_or_insert((at, why.clone()));
                 Ok(())
             }
-            Event::Freed { app } => {
+            Event::Unblocked { app } => {
                 self.steps[app.position()].held_up = None;
                 Ok(())
             }
@@ -84,7 +84,7 @@ impl Machine {
                 self.steps[app.position()].looked = at;
                 Ok(())
             }
-            Event::LookReturned { app } => {
+            Event::ReadReturned { app } => {
                 let unanswered = self.syncing_mut(*app)?.unanswered.as_mut();
                 unanswered.ok_or("nothing is unanswered")?.looked = true;
                 Ok(())
@@ -122,7 +122,7 @@ impl Machine {
                 self.errand(*app, Some(at))
             }
             Event::HandedOff { app } | Event::Terminated { app } => self.errand(*app, None),
-            Event::Looked { app } => {
+            Event::ReadAsked { app } => {
                 self.steps[app.position()].looked = at;
                 Ok(())
             }
@@ -145,7 +145,7 @@ impl Machine {
             | Event::Resent { app }
             | Event::Unanswered { app, .. }
             | Event::Postponed { app, .. }
-            | Event::Looked { app } => {
+            | Event::ReadAsked { app } => {
                 let requests = &mut self.steps[app.position()].requests;
                 *requests += 1;
                 *requests
@@ -165,7 +165,8 @@ impl Machine {
 
     fn refresh_asked(&mut self, at: Time, app: AppIx, number: RequestNumber) -> Applied {
         let step = &mut self.steps[app.position()];
-        let in_flight = step.refresh.in_flight.is_some_and(|asked| at.since(asked.at) < PATIENCE);
+        let in_flight =
+            step.refresh.in_flight.is_some_and(|asked| at.since(asked.at) < ANSWER_TIMEOUT);
         require(!in_flight, "a refresh is in flight")?;
         let soon = step.refresh.last_asked.is_some_and(|last| at.since(last) < REFRESH_INTERVAL);
         require(!soon, "a refresh was asked for less than five seconds ago")?;

@@ -67,7 +67,7 @@ impl Machine {
             && step.phase == Phase::Waiting
             && met
             && decided
-            && self.role(app) == Role::Deploy;
+            && self.role(app) == Role::Act;
         if ready == step.queued {
             return;
         }

@@ -71,8 +71,8 @@ impl Machine {
 
     fn look(&self, now: Time, seen: Option<&Observation>, app: AppIx) -> Vec<Event> {
         match self.action {
-            Action::Deploy => self.look_at_deployment(now, seen, app),
-            Action::Teardown => self.look_at_removal(now, seen, app),
+            Action::Deploy => self.observe_deployment(now, seen, app),
+            Action::Teardown => self.observe_removal(now, seen, app),
         }
     }
 
@@ -108,7 +108,7 @@ impl Machine {
             Answer::Looked { number } => {
                 let unanswered = syncing.and_then(|syncing| syncing.unanswered.as_ref());
                 let asked = unanswered.is_some_and(|u| u.look <= *number && !u.looked);
-                asked.then_some(Event::LookReturned { app }).into_iter().collect()
+                asked.then_some(Event::ReadReturned { app }).into_iter().collect()
             }
             Answer::Refreshed { number } if step.refresh.awaits(*number) => {
                 vec![Event::Refreshed { app }]
@@ -131,8 +131,8 @@ impl Machine {
             Event::Refreshed { app }
             | Event::Converging { app }
             | Event::Accepted { app, .. }
-            | Event::LookReturned { app }
-            | Event::Freed { app }
+            | Event::ReadReturned { app }
+            | Event::Unblocked { app }
             | Event::RefreshWanted { app } => self.look(now, seen[app.position()].as_deref(), *app),
             Event::Begun if self.action == Action::Teardown => {
                 let outside = self.plan.graph.apps().filter(|app| self.role(*app) == Role::Verify);
@@ -192,7 +192,7 @@ impl Machine {
     /// Whether a step that is Done goes back to Argo CD's own care.
     fn hands_off(&self, app: AppIx) -> bool {
         self.action == Action::Deploy
-            && self.role(app) == Role::Deploy
+            && self.role(app) == Role::Act
             && self.plan.policies.hold == Hold::DuringRun
     }
 

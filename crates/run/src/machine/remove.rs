@@ -2,8 +2,8 @@
 
 use tiphys_model::{AppIx, Role};
 
-use super::look::failed;
-use super::{Machine, PATIENCE, Phase};
+use super::observe::failed;
+use super::{ANSWER_TIMEOUT, Machine, Phase};
 use crate::cause::Cause;
 use crate::event::{Because, Event, FailState, How};
 use crate::observation::Observation;
@@ -12,7 +12,7 @@ use crate::time::Time;
 impl Machine {
     /// What lies outside the scope stays, and must not depend on what goes.
     pub(super) fn judge_outside(&self, seen: Option<&Observation>, app: AppIx) -> Event {
-        let removed = |other: &AppIx| self.role(*other) == Role::Deploy;
+        let removed = |other: &AppIx| self.role(*other) == Role::Act;
         let depends = self.plan.graph.dependencies(app).iter().any(removed);
         match seen {
             Some(seen) if depends => {
@@ -22,7 +22,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn look_at_removal(
+    pub(super) fn observe_removal(
         &self,
         now: Time,
         seen: Option<&Observation>,
@@ -37,12 +37,12 @@ impl Machine {
                     let cause = Cause::StuckDeletion { finalizers };
                     return vec![failed(app, FailState::TimedOut, cause, Some(seen))];
                 }
-                let silent = now.since(self.step(app).looked) >= PATIENCE;
+                let silent = now.since(self.step(app).looked) >= ANSWER_TIMEOUT;
                 match (silent, &seen.deleting) {
                     (false, _) => Vec::new(),
-                    (true, Some(_)) => vec![Event::Looked { app }],
+                    (true, Some(_)) => vec![Event::ReadAsked { app }],
                     // The request may have been lost: asking again does no harm.
-                    (true, None) => vec![Event::Removing { app }, Event::Looked { app }],
+                    (true, None) => vec![Event::Removing { app }, Event::ReadAsked { app }],
                 }
             }
             (Phase::Removed { ailing_since: None }, Some(_)) => {

@@ -3,11 +3,11 @@
 use tiphys_model::AppIx;
 
 use super::decide::Seen;
-use super::look::failed;
+use super::observe::failed;
 use super::remove::start_removal;
 use super::{Action, Machine};
 use crate::cause::Cause;
-use crate::event::{Attempt, Event, FailState, HeldUp, How};
+use crate::event::{Attempt, BlockedBy, Event, FailState, How};
 use crate::gate::{self, Start};
 use crate::observation::Observation;
 use crate::time::Time;
@@ -51,12 +51,15 @@ impl Machine {
             }
             Start::Foreign { by } => {
                 vec![
-                    Event::HeldUp { app, why: HeldUp::Operation { by } },
+                    Event::Blocked { app, why: BlockedBy::Operation { by } },
                     Event::RefreshWanted { app },
                 ]
             }
             Start::NotYet => {
-                vec![Event::HeldUp { app, why: HeldUp::NotCompared }, Event::RefreshWanted { app }]
+                vec![
+                    Event::Blocked { app, why: BlockedBy::NotCompared },
+                    Event::RefreshWanted { app },
+                ]
             }
             Start::Suspect(suspicion) => {
                 let mut events = self.trouble(now, app, Some(&suspicion), seen);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tiphys_model::{OperationId, Role};
 
 use crate::effect::RequestNumber;
-use crate::event::{Because, FailState, HeldUp, How};
+use crate::event::{Because, BlockedBy, FailState, How};
 use crate::gate::Suspicion;
 use crate::observation::{LastOperation, Revisions};
 use crate::planted::planted;
@@ -22,7 +22,7 @@ pub struct Step {
     pub(super) refresh: Refresh,
     pub(super) trouble: Option<Trouble>,
     /// Since when something that the run cannot change keeps it from syncing.
-    pub(super) held_up: Option<(Time, HeldUp)>,
+    pub(super) held_up: Option<(Time, BlockedBy)>,
     /// How many numbered requests have been made for it.
     pub(super) requests: RequestNumber,
     /// When it was last asked for a look.
@@ -204,7 +204,7 @@ impl Step {
             self.phase,
             Phase::Done { ailing_since: None, .. } | Phase::Removed { ailing_since: None }
         );
-        over && (role == Role::Deploy || self.unmet == 0)
+        over && (role == Role::Act || self.unmet == 0)
     }
 
     pub(super) fn ailing_since(&self) -> Option<Time> {

@@ -3,7 +3,7 @@
 use tiphys_model::AppIx;
 
 use super::step::{Phase, Trouble, Unanswered};
-use super::{Machine, PATIENCE, REFRESH_INTERVAL, TROUBLE};
+use super::{ANSWER_TIMEOUT, Machine, REFRESH_INTERVAL, TROUBLE};
 use crate::gate::Suspicion;
 use crate::time::Time;
 
@@ -37,13 +37,13 @@ impl Machine {
             refresh if refresh.wanted => {
                 Some(refresh.last_asked.map_or(Time::START, |last| last + REFRESH_INTERVAL))
             }
-            refresh => refresh.in_flight.map(|asked| asked.at + PATIENCE),
+            refresh => refresh.in_flight.map(|asked| asked.at + ANSWER_TIMEOUT),
         };
-        let look = self.look_due(app);
+        let look = self.read_due(app);
         // Trouble with comparing is judged when a refresh returns, not when time passes.
         let degraded = |trouble: &&Trouble| matches!(trouble.suspicion, Suspicion::Degraded { .. });
         let trouble = step.trouble.as_ref().filter(degraded).map(|trouble| trouble.since + TROUBLE);
-        let errand = step.errand_since.map(|since| since + PATIENCE);
+        let errand = step.errand_since.map(|since| since + ANSWER_TIMEOUT);
         match &step.phase {
             Phase::Waiting => {
                 let held_up =

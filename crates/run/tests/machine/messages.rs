@@ -1,7 +1,7 @@
 //! Events as lines, so that a test reads like the log of a run.
 
 use tiphys_model::{AppIx, Plan};
-use tiphys_run::{Because, Event, FailState, HeldUp, How, Time, WaitingOn};
+use tiphys_run::{Because, BlockedBy, Event, FailState, How, Time, WaitingOn};
 
 /// `10s vault retrying at 30s: the sync failed: denied`
 pub(crate) fn words(plan: &Plan, at: Time, event: &Event) -> String {
@@ -25,11 +25,11 @@ fn what(plan: &Plan, event: &Event) -> String {
         Event::RefreshAsked { app } => of(app, "refresh asked"),
         Event::RefreshWanted { app } => of(app, "refresh wanted"),
         Event::Refreshed { app } => of(app, "refreshed"),
-        Event::HeldUp { app, why: HeldUp::Operation { by } } => {
+        Event::Blocked { app, why: BlockedBy::Operation { by } } => {
             of(app, &format!("held up by {by}"))
         }
-        Event::HeldUp { app, why: HeldUp::NotCompared } => of(app, "held up: not compared"),
-        Event::Freed { app } => of(app, "freed"),
+        Event::Blocked { app, why: BlockedBy::NotCompared } => of(app, "held up: not compared"),
+        Event::Unblocked { app } => of(app, "freed"),
         Event::Syncing { app, attempt } => {
             let adopted = if attempt.adopted.is_some() { " adopted" } else { "" };
             let revisions = &attempt.revisions;
@@ -37,7 +37,7 @@ fn what(plan: &Plan, event: &Event) -> String {
         }
         Event::Accepted { app, .. } => of(app, "accepted"),
         Event::Unanswered { app, message } => of(app, &format!("unanswered: {message}")),
-        Event::LookReturned { app } => of(app, "look returned"),
+        Event::ReadReturned { app } => of(app, "look returned"),
         Event::Resent { app } => of(app, "resent"),
         Event::Postponed { app, until } => of(app, &format!("postponed to {}", seconds(*until))),
         Event::Converging { app } => of(app, "converging"),
@@ -78,7 +78,7 @@ fn what(plan: &Plan, event: &Event) -> String {
         Event::HandedOff { app } => of(app, "handed off"),
         Event::TerminateAsked { app } => of(app, "terminate asked"),
         Event::Terminated { app } => of(app, "terminated"),
-        Event::Looked { app } => of(app, "looked at"),
+        Event::ReadAsked { app } => of(app, "looked at"),
         Event::Interrupted { signal } => format!("interrupted: {signal:?}"),
         Event::Finished { verdict } => format!("finished: {}", verdict.as_str()),
     }

@@ -155,7 +155,7 @@ fn what_belongs_to_an_attempt_needs_one() {
     for (event, why) in [
         (Event::Accepted { app, version: 1 }, "it does not sync"),
         (Event::Unanswered { app, message: message() }, "it does not sync"),
-        (Event::LookReturned { app }, "it does not sync"),
+        (Event::ReadReturned { app }, "it does not sync"),
         (Event::Resent { app }, "it does not sync"),
         (Event::Converging { app }, "it does not sync"),
         (Event::Postponed { app, until: AT }, "there is no attempt that could be postponed"),
@@ -174,7 +174,7 @@ fn what_belongs_to_an_attempt_needs_one() {
 fn a_request_that_was_taken_is_neither_unanswered_nor_sent_again() {
     let mut run = one_in_progress();
     let app = run.app("a");
-    assert_eq!(refused(&run, &Event::LookReturned { app }), "nothing is unanswered");
+    assert_eq!(refused(&run, &Event::ReadReturned { app }), "nothing is unanswered");
     run.answer_sync("a", SyncAnswer::Accepted { version: 1 });
     let message = "timeout".into();
     assert_eq!(refused(&run, &Event::Unanswered { app, message }), "it has been accepted");

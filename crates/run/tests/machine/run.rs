@@ -302,8 +302,8 @@ impl Run {
                     | Event::RefreshWanted { .. }
                     | Event::Refreshed { .. }
                     | Event::Accepted { .. }
-                    | Event::Looked { .. }
-                    | Event::LookReturned { .. }
+                    | Event::ReadAsked { .. }
+                    | Event::ReadReturned { .. }
             )
         });
         self.log()

@@ -94,7 +94,7 @@ impl Simulation {
         for app in self.plan.graph.apps() {
             let start = self.plan.graph.dependencies(app).iter().map(|d| ends[d.position()]).max();
             let own = match self.plan.app(app).role {
-                Role::Deploy => self.lifecycle(app).deploy(),
+                Role::Act => self.lifecycle(app).deploy(),
                 Role::Verify => Duration::ZERO,
             };
             ends[app.position()] = start.unwrap_or_default() + own;

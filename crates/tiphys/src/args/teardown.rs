@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueHint};
-use tiphys_engine::Forced;
+use tiphys_engine::ForcedFinalizer;
 
 use super::{ClusterArgs, DeployedArgs, GivenScope, RunFormat, parse_duration};
 
@@ -37,7 +37,7 @@ pub(crate) struct TeardownArgs {
     ///
     /// Whoever should have removed them will not clean up then.
     #[arg(long, value_name = "KIND/NAMESPACE/NAME")]
-    pub(crate) force_finalizer: Vec<Forced>,
+    pub(crate) force_finalizer: Vec<ForcedFinalizer>,
     /// The run's own deadline, such as `90m` [default: the platform's]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) timeout: Option<Duration>,

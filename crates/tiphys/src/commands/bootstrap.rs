@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tiphys_cluster::{Access, ClusterError, Kind};
 use tiphys_install::bootstrap::{
-    self, Installation, Rendered, Rotation, Stage, Taking, rotate_initial,
+    self, Adoption, Installation, Rendered, Rotation, Stage, rotate_initial,
 };
 use tiphys_install::configure::{Mode, configure};
 use tiphys_install::mounted::Mounted;
@@ -46,10 +46,10 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
         bootstrap,
         rendered: &rendered,
         mounted: &mounted,
-        taking: if args.adopt { Taking::Fields } else { Taking::NoFields },
+        adoption: if args.adopt { Adoption::Allowed } else { Adoption::Refused },
     };
     let (access, credentials) = (&phase1.access, &args.setup.credentials.credentials);
-    if let Some(exit) = preflight::first(&platform, access, credentials, phase1.taking)? {
+    if let Some(exit) = preflight::first(&platform, access, credentials, phase1.adoption)? {
         return Ok(exit);
     }
     let objects = runtime::block_on(async {
@@ -117,7 +117,7 @@ pub(crate) struct Phase1<'a> {
     pub(crate) bootstrap: &'a Bootstrap,
     pub(crate) rendered: &'a [Rendered],
     pub(crate) mounted: &'a Mounted,
-    pub(crate) taking: Taking,
+    pub(crate) adoption: Adoption,
 }
 
 impl Phase1<'_> {
@@ -138,7 +138,7 @@ impl Phase1<'_> {
         if self.bootstrap.installer == Installer::Ansible {
             installation.run_pull_secrets().await?;
             let stages = bootstrap::stages(self.rendered);
-            ansible::run(&self.access, &stages, self.taking, self.bootstrap.timeout).await?;
+            ansible::run(&self.access, &stages, self.adoption, self.bootstrap.timeout).await?;
         }
         // After Ansible, this finds everything done, and makes sure of it.
         let applied = installation.run(&tell).await?;
@@ -163,7 +163,7 @@ impl Phase1<'_> {
             bootstrap: self.bootstrap,
             rendered: self.rendered,
             mounted: self.mounted,
-            taking: self.taking,
+            adoption: self.adoption,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tiphys_cluster::Access;
 use tiphys_engine::{Check, Deploy, Engine};
-use tiphys_install::bootstrap::{Taking, is_bootstrapped};
+use tiphys_install::bootstrap::{Adoption, is_bootstrapped};
 use tiphys_model::{Exit, Plan, Platform};
 use tiphys_plan::Reach;
 use tiphys_run::{Action, Verdict};
@@ -83,16 +83,16 @@ fn bootstrap_if_needed(args: &DeployArgs, platform: &Platform) -> Result<Option<
         return Ok(None);
     }
     output::note("what the platform stands on is not all there: bootstrap comes first");
-    let taking = Taking::NoFields;
+    let adoption = Adoption::Refused;
     let credentials = &args.credentials.credentials;
-    if let Some(exit) = preflight::first(platform, &access, credentials, taking)? {
+    if let Some(exit) = preflight::first(platform, &access, credentials, adoption)? {
         return Ok(Some(exit));
     }
     let mounted = args.credentials.read()?;
     let file = args.platform.file.as_deref().unwrap_or(Path::new(input::DEFAULT));
     let rendered = bootstrap::rendered(file, platform, bootstrap, &mounted)?;
     let (rendered, mounted) = (&rendered, &mounted);
-    let phase1 = Phase1 { access, platform, bootstrap, rendered, mounted, taking };
+    let phase1 = Phase1 { access, platform, bootstrap, rendered, mounted, adoption };
     runtime::block_on(phase1.install())?;
     output::note("bootstrap is complete: its authority passes to orchestration");
     Ok(None)

@@ -6,7 +6,7 @@ use tiphys_assess::preflight::{Outcome, Readiness, Report, Section};
 use tiphys_cluster::Access;
 use tiphys_engine::Signals;
 use tiphys_inspect::preflight::Preflight;
-use tiphys_install::bootstrap::Taking;
+use tiphys_install::bootstrap::Adoption;
 use tiphys_model::{Exit, Platform};
 use tiphys_report::{JunitReport, PreflightReport};
 use tiphys_run::Signal;
@@ -44,7 +44,7 @@ pub(crate) fn first(
     platform: &Platform,
     access: &Access,
     credentials: &Path,
-    taking: Taking,
+    adoption: Adoption,
 ) -> Result<Option<Exit>, Failure> {
     output::note("looking at what the platform needs, before anything is changed");
     let report = match look(Preflight { platform, access, credentials, strict: false })? {
@@ -52,9 +52,9 @@ pub(crate) fn first(
         Err(interrupted) => return Ok(Some(interrupted)),
     };
     // Who takes over what is there need not be told that it is there.
-    let mut report = match taking {
-        Taking::Fields => report.without(Section::Absence),
-        Taking::NoFields => report,
+    let mut report = match adoption {
+        Adoption::Allowed => report.without(Section::Absence),
+        Adoption::Refused => report,
     };
     // `tiphys preflight` tells the rest.
     report.checks.retain(|check| !matches!(check.outcome, Outcome::Pass | Outcome::Skipped));

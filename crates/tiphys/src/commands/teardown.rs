@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use tiphys_cluster::Access;
-use tiphys_engine::{DeployedGraph, Engine, Extent, Leftover, News, Teardown, Wishes};
+use tiphys_engine::{
+    DeployedGraph, Engine, Extent, Leftover, RunUpdate, Teardown, TeardownOptions,
+};
 use tiphys_model::{Exit, Plan, Platform, Scope};
 use tiphys_plan::Reach;
 use tiphys_run::Action;
@@ -32,13 +34,13 @@ pub(crate) fn run(args: &TeardownArgs) -> Result<Exit, Failure> {
         Scope::Platform => Extent::Platform,
         Scope::Stack(_) | Scope::App(_) => Extent::Apps,
     };
-    let wishes = Wishes {
+    let options = TeardownOptions {
         retain_volumes: args.retain_volumes,
         keep_primitives: args.keep_primitives,
         clean_leftovers: args.clean_leftovers,
         forced: args.force_finalizer.clone(),
     };
-    let removal = Removal { platform, graph, plan, extent, wishes, yes: args.yes };
+    let removal = Removal { platform, graph, plan, extent, options, yes: args.yes };
     let again = format!("teardown{}", repeat(args));
     let (exit, leftovers) = remove(access, removal, args.output, events, &again)?;
     if leftovers.iter().any(|leftover| leftover.certain) && !args.clean_leftovers {
@@ -74,7 +76,7 @@ pub(crate) struct Removal {
     pub(crate) graph: Option<DeployedGraph>,
     pub(crate) plan: Arc<Plan>,
     pub(crate) extent: Extent,
-    pub(crate) wishes: Wishes,
+    pub(crate) options: TeardownOptions,
     /// Leftovers need not be asked about.
     pub(crate) yes: bool,
 }
@@ -87,20 +89,20 @@ pub(crate) fn remove(
     events: Option<EventsFile>,
     again: &str,
 ) -> Result<(Exit, Vec<Leftover>), Failure> {
-    let Removal { platform, graph, plan, extent, wishes, yes } = removal;
+    let Removal { platform, graph, plan, extent, options, yes } = removal;
     let mut display = Display::new(format);
     let record = Record::new(Action::Teardown, &plan, events);
     let platform = Arc::new(platform);
     let ended = display.follow(record, move |tell| {
         let tell = |news| match news {
-            News::Ask { answer, .. } if yes => answer.send(true).unwrap_or_default(),
+            RunUpdate::Ask { answer, .. } if yes => answer.send(true).unwrap_or_default(),
             news => tell(news),
         };
         runtime::block_on(async {
             let client = access.client().await?;
             let (engine, identity) = (Engine::Local, identity());
             let teardown =
-                Teardown { client, platform, graph, plan, extent, engine, identity, wishes };
+                Teardown { client, platform, graph, plan, extent, engine, identity, options };
             Box::pin(teardown.run(&tell)).await
         })
     });

@@ -8,7 +8,7 @@ use tiphys_assess::status::{
 };
 use tiphys_cluster::ClusterError;
 use tiphys_evidence::Prober;
-use tiphys_evidence::{Found, Witness};
+use tiphys_evidence::{Collected, EvidenceCollector};
 use tiphys_inspect::status;
 use tiphys_model::{App, AppName, Exit};
 use tiphys_report::WhyReport;
@@ -42,15 +42,15 @@ pub(crate) fn run(args: &WhyArgs) -> Result<Exit, Failure> {
         let client = access.client().await?;
         let prober = Prober::new(client.clone(), access.place());
         let situation = status::read(&client, &prober, &looked.platform, &looked.plan).await?;
-        let witness = Witness::of(&client, &looked.platform).await;
+        let collector = EvidenceCollector::of(&client, &looked.platform).await;
         let status = Status::new(&looked.plan, &looked.plan, &situation);
         let root = status.app(&app.name).and_then(|app| app.because.last()).unwrap_or(&app.name);
-        let found = look(&witness, &looked, &situation, root).await;
+        let found = look(&collector, &looked, &situation, root).await;
         // The root cause is where evidence counts; the checklist is about the app itself.
         let closer = if *root == app.name {
             found.clone()
         } else {
-            look(&witness, &looked, &situation, &app.name).await
+            look(&collector, &looked, &situation, &app.name).await
         };
         Ok((situation, found, closer))
     })?;
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &WhyArgs) -> Result<Exit, Failure> {
     let Some(shown) = status.app(&app.name) else { return Err(unknown(&args.app, &looked)) };
     let chain: Vec<&AppStatus> = shown.because.iter().filter_map(|name| status.app(name)).collect();
     let criteria = !looked.without_criteria.contains(app.name.as_str());
-    let known = Known { resources: closer.looked_closer, criteria };
+    let known = Known { resources: closer.resources_read, criteria };
     let checks = observation(&situation, position).map(|seen| checks(app, &seen, &closer, known));
     let root = chain.last().unwrap_or(&shown);
     let next = next(args, &status, root, found.evidence.likely.is_some());
@@ -89,27 +89,27 @@ fn unknown(given: &str, looked: &Looked) -> Failure {
 
 /// A closer look at an app, as far as somebody may look.
 async fn look(
-    witness: &Result<Witness, ClusterError>,
+    collector: &Result<EvidenceCollector, ClusterError>,
     looked: &Looked<'_>,
     situation: &Situation,
     app: &AppName,
-) -> Found {
+) -> Collected {
     let position = looked.plan.apps.iter().position(|planned| planned.app.name == *app);
     let seen = position.and_then(|at| observation(situation, at));
-    let Some(seen) = seen else { return Found::default() };
+    let Some(seen) = seen else { return Collected::default() };
     let mut evidence = Evidence::from_observation(&seen);
     if let Some(deleting) = seen.deleting.as_ref().filter(|d| !d.finalizers.is_empty()) {
         let waits = format!("it waits for the finalizers {}", deleting.finalizers.join(", "));
         evidence.message = Some(waits.into());
     }
-    match witness {
-        Ok(witness) => {
+    match collector {
+        Ok(collector) => {
             let project = &looked.platform.argocd.project;
-            witness.gather(app.as_str(), project, evidence).await
+            collector.gather(app.as_str(), project, evidence).await
         }
         Err(error) => {
             let unseen = vec![format!("its resources: {error}")];
-            Found { evidence: Evidence { unseen, ..evidence }, ..Found::default() }
+            Collected { evidence: Evidence { unseen, ..evidence }, ..Collected::default() }
         }
     }
 }
@@ -118,7 +118,7 @@ fn observation(situation: &Situation, position: usize) -> Option<Arc<Observation
     Some(situation.seen.get(position)?.as_ref()?.observation.clone())
 }
 
-fn checks(app: &App, seen: &Observation, closer: &Found, known: Known) -> [Check; 7] {
+fn checks(app: &App, seen: &Observation, closer: &Collected, known: Known) -> [Check; 7] {
     let mut seen = seen.clone();
     seen.lagging.extend(closer.lagging.iter().map(|resource| resource.as_str().into()));
     checklist(app, &seen, known)

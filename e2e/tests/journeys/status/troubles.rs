@@ -18,7 +18,7 @@ use crate::snapshots;
 
 /// Kubernetes needs a while until it says what is wrong, and it says it in several steps. On a
 /// machine with much else to do, a deadline of one second has taken two minutes to be noticed.
-const PATIENCE: Duration = Duration::from_secs(300);
+const WAIT_LIMIT: Duration = Duration::from_secs(300);
 /// What has been the same for so long is how it stays.
 const SETTLED: Duration = Duration::from_secs(25);
 /// How many are looked at at once.
@@ -109,7 +109,7 @@ async fn tell(eye: &Eye, site: &Site, lots: &Lots, trouble: &Trouble) -> String 
             Some(accepted) => *accepted == text,
             None => same.elapsed() > SETTLED && seen_first(&why).contains(first),
         };
-        if done || began.elapsed() > PATIENCE {
+        if done || began.elapsed() > WAIT_LIMIT {
             break why;
         }
         tokio::time::sleep(Duration::from_secs(1)).await;

@@ -29,14 +29,14 @@ fn bootstrap(high_availability: bool, images: &[(&str, &str)]) -> Bootstrap {
     }
 }
 
-fn given(manifests: &str) -> Given {
-    Given { manifests: manifests.to_owned(), ..Given::default() }
+fn given(manifests: &str) -> RenderInput {
+    RenderInput { manifests: manifests.to_owned(), ..RenderInput::default() }
 }
 
 fn rendered(
     bootstrap: &Bootstrap,
     primitive: &Primitive,
-    given: &Given,
+    given: &RenderInput,
 ) -> Result<Rendered, RenderError> {
     render(&platform("prod"), bootstrap, primitive, given)
 }

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use tiphys_cluster::{Access, ClusterError, Kind};
-use tiphys_install::bootstrap::{Stage, Taking};
+use tiphys_install::bootstrap::{Adoption, Stage};
 
 use super::write_stages;
 
@@ -19,7 +19,7 @@ const FILES: [(&str, &str); 2] = [
 pub(super) async fn run(
     access: &Access,
     stages: &[Stage],
-    taking: Taking,
+    adoption: Adoption,
     timeout: Duration,
 ) -> Result<(), ClusterError> {
     let failed =
@@ -39,7 +39,7 @@ pub(super) async fn run(
         .args(["-i", "localhost,", "bootstrap.yml"])
         .args(["-e", &format!("rendered={}", rendered.display())])
         .args(["-e", &format!("patience={}", timeout.as_secs())])
-        .args(["-e", &format!("take_fields={}", taking == Taking::Fields)])
+        .args(["-e", &format!("take_fields={}", adoption == Adoption::Allowed)])
         .stdin(Stdio::null())
         // Data goes to stdout, and this is none.
         .stdout(std::io::stderr())

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tiphys_cluster::Access;
-use tiphys_engine::{DeployedGraph, Extent, GraphStore, Wishes};
+use tiphys_engine::{DeployedGraph, Extent, GraphStore, TeardownOptions};
 use tiphys_model::{AppName, Exit, Platform};
 
 use crate::args::RunFormat;
@@ -32,7 +32,7 @@ pub(super) fn run(access: Access, platform: &Platform, format: RunFormat) -> Res
         graph: Some(graph),
         plan: Arc::new(plan),
         extent: Extent::Pruned,
-        wishes: Wishes::default(),
+        options: TeardownOptions::default(),
         yes: false,
     };
     // The deployment has its own file of events, and this is another run.

@@ -11,15 +11,15 @@ use std::time::Duration;
 
 use tiphys_model::AppIx;
 
-use super::effects::Hands;
-use tiphys_argocd::rest::PATIENCE;
+use super::effects::Effects;
+use tiphys_argocd::rest::REQUEST_TIMEOUT;
 use tiphys_cluster::ClusterError;
 
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Who is being thawed, and who must not be held again.
 #[derive(Default)]
-pub(super) struct Thaw(Mutex<Apps>);
+pub(super) struct FrozenOperations(Mutex<Apps>);
 
 #[derive(Default)]
 struct Apps {
@@ -27,7 +27,7 @@ struct Apps {
     let_go: BTreeSet<AppIx>,
 }
 
-impl Thaw {
+impl FrozenOperations {
     /// Notes that an app is handed off: whoever holds it again afterwards has to undo that.
     pub(super) fn let_go(&self, app: AppIx) {
         self.change(|apps| apps.let_go.insert(app));
@@ -50,13 +50,13 @@ impl Thaw {
     }
 }
 
-impl Hands {
+impl Effects {
     /// Lets Argo CD finish an automated operation on an app whose turn has come. If that fails,
     /// the step runs into its timeout, as it would have without.
     pub(super) async fn thaw(&self, app: AppIx, name: &str) {
-        if self.thaw.begins(app) {
+        if self.frozen.begins(app) {
             self.release_for_a_while(app, name).await.ok();
-            self.thaw.ends(app);
+            self.frozen.ends(app);
         }
     }
 
@@ -64,8 +64,8 @@ impl Hands {
         self.hold.release_batched(name).await?;
         let mut busy = true;
         while busy {
-            tokio::time::sleep(LOOK_AGAIN).await;
-            if !self.fence.allows(PATIENCE) {
+            tokio::time::sleep(POLL_INTERVAL).await;
+            if !self.fence.allows(REQUEST_TIMEOUT) {
                 return Ok(());
             }
             let what = "the Application cannot be read";
@@ -73,11 +73,11 @@ impl Hands {
             let operation = seen.and_then(|application| application.operation);
             busy = operation.is_some_and(|operation| operation.initiated_by.automated);
         }
-        if !self.thaw.is_let_go(app) {
+        if !self.frozen.is_let_go(app) {
             self.hold.hold_now(name).await?;
         }
         // Handed off in between: what came last counts.
-        if self.thaw.is_let_go(app) {
+        if self.frozen.is_let_go(app) {
             self.hold.release_batched(name).await?;
         }
         Ok(())
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn an_app_is_thawed_once_at_a_time_and_stays_let_go() {
-        let (thaw, app) = (Thaw::default(), AppIx::new(3));
+        let (thaw, app) = (FrozenOperations::default(), AppIx::new(3));
         assert!(thaw.begins(app) && !thaw.begins(app));
         thaw.ends(app);
         assert!(thaw.begins(app) && !thaw.is_let_go(app));

@@ -12,7 +12,7 @@ use tiphys_cluster::excerpt::cut;
 /// How much of it is kept.
 const LINES: usize = 10;
 /// How long it may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const LOG_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The end of what a pod has written.
 pub(super) async fn of(client: &Client, pod: &Node) -> Result<Vec<String>, String> {
@@ -30,7 +30,7 @@ pub(super) async fn of(client: &Client, pod: &Node) -> Result<Vec<String>, Strin
         let before = LogParams { previous: true, ..params };
         Ok::<_, kube::Error>(pods.logs(name, &before).await.unwrap_or_default())
     };
-    match tokio::time::timeout(PATIENCE, reading).await {
+    match tokio::time::timeout(LOG_TIMEOUT, reading).await {
         Ok(Ok(text)) => Ok(text.lines().map(cut).collect()),
         Ok(Err(kube::Error::Api(status))) => Err(status.message.clone()),
         Ok(Err(error)) => Err(error.to_string()),

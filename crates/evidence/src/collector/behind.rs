@@ -5,14 +5,14 @@ use std::time::Duration;
 use serde_json::Value;
 use tiphys_model::Health;
 
-use super::Witness;
+use super::EvidenceCollector;
 use super::tree::Node;
 use tiphys_cluster::workload::{awaits, is_workload};
 
 /// How much later than the cluster Argo CD may be.
 const LATER: Duration = Duration::from_secs(3);
 
-impl Witness {
+impl EvidenceCollector {
     /// What Argo CD shows of a workload, if the cluster has long had something else. What cannot
     /// be read is not known to be old.
     pub(super) async fn what_is_old(

@@ -6,17 +6,18 @@ use tiphys_model::{AppIx, Health, OperationId, Role};
 
 use super::step::{Converging, Syncing};
 use super::{
-    DRIFT, Machine, NOTICE, PATIENCE, Phase, REFRESH_INTERVAL, RESEND, TROUBLE, TROUBLE_REFRESHES,
+    ANSWER_TIMEOUT, DRIFT, Machine, NOTICE, Phase, REFRESH_INTERVAL, RESEND, TROUBLE,
+    TROUBLE_REFRESHES,
 };
 use crate::cause::Cause;
-use crate::event::{Attempt, Event, Evidence, FailState, HeldUp, How};
+use crate::event::{Attempt, BlockedBy, Event, Evidence, FailState, How};
 use crate::gate::{self, Applied, Expectation, OperationProgress, Suspicion};
 use crate::observation::Observation;
 use crate::planted::planted;
 use crate::time::Time;
 
 impl Machine {
-    pub(super) fn look_at_deployment(
+    pub(super) fn observe_deployment(
         &self,
         now: Time,
         seen: Option<&Observation>,
@@ -26,13 +27,13 @@ impl Machine {
             return Vec::new();
         }
         let mut events = match &self.step(app).phase {
-            Phase::Waiting => self.look_at_waiting(now, seen, app),
-            Phase::Syncing(syncing) => self.look_at_syncing(now, seen, app, syncing),
-            Phase::Converging(converging) => self.look_at_converging(now, seen, app, converging),
+            Phase::Waiting => self.observe_waiting(now, seen, app),
+            Phase::Syncing(syncing) => self.observe_syncing(now, seen, app, syncing),
+            Phase::Converging(converging) => self.observe_converging(now, seen, app, converging),
             Phase::Retrying { until, .. } if *until <= now && self.run.interrupted.is_none() => {
                 self.try_again(now, seen, app)
             }
-            Phase::Done { ailing_since, .. } => self.look_at_done(now, seen, app, *ailing_since),
+            Phase::Done { ailing_since, .. } => self.observe_done(now, seen, app, *ailing_since),
             Phase::Failed(_) => self.errand_again(now, app, Event::TerminateAsked { app }),
             Phase::Retrying { .. }
             | Phase::Skipped(_)
@@ -40,21 +41,21 @@ impl Machine {
             | Phase::Removed { .. } => Vec::new(),
         };
         let waited_for = matches!(self.step(app).phase, Phase::Syncing(_) | Phase::Converging(_));
-        if events.is_empty() && waited_for && self.look_due(app) <= now {
+        if events.is_empty() && waited_for && self.read_due(app) <= now {
             events.extend(self.nudge(now, seen, app));
-            events.push(Event::Looked { app });
+            events.push(Event::ReadAsked { app });
         }
         events
     }
 
     /// When an app that is waited for is to be looked at, if it shows nothing new.
-    pub(super) fn look_due(&self, app: AppIx) -> Time {
+    pub(super) fn read_due(&self, app: AppIx) -> Time {
         let step = self.step(app);
         match &step.phase {
             Phase::Syncing(Syncing { since, accepted: Some(_), .. }) if step.looked <= *since => {
                 *since + NOTICE
             }
-            _ => step.looked + PATIENCE,
+            _ => step.looked + ANSWER_TIMEOUT,
         }
     }
 
@@ -69,11 +70,11 @@ impl Machine {
         let begun = seen?.last.as_ref().is_some_and(|last| ours(&last.operation.id));
         let refresh = &self.step(app).refresh;
         let due = refresh.last_asked.is_none_or(|last| now.since(last) >= REFRESH_INTERVAL);
-        let idle = refresh.in_flight.is_none_or(|asked| now.since(asked.at) >= PATIENCE);
+        let idle = refresh.in_flight.is_none_or(|asked| now.since(asked.at) >= ANSWER_TIMEOUT);
         (asked && !begun && due && idle).then_some(Event::RefreshAsked { app })
     }
 
-    fn look_at_waiting(&self, now: Time, seen: Option<&Observation>, app: AppIx) -> Vec<Event> {
+    fn observe_waiting(&self, now: Time, seen: Option<&Observation>, app: AppIx) -> Vec<Event> {
         let step = self.step(app);
         if self.role(app) == Role::Verify && step.refresh.fresh {
             return match seen {
@@ -89,16 +90,18 @@ impl Machine {
         }
         if let Some((since, why)) = &step.held_up {
             let still = seen.is_some_and(|seen| match why {
-                HeldUp::Operation { .. } => seen.operation.is_some(),
-                HeldUp::NotCompared => !seen.compared_to_spec,
+                BlockedBy::Operation { .. } => seen.operation.is_some(),
+                BlockedBy::NotCompared => !seen.compared_to_spec,
             });
             if !still {
-                return vec![Event::Freed { app }];
+                return vec![Event::Unblocked { app }];
             }
             if now.since(*since) >= self.sync_timeout(app) {
                 let cause = match why {
-                    HeldUp::Operation { by } => Cause::ForeignOperation { by: by.clone().into() },
-                    HeldUp::NotCompared => {
+                    BlockedBy::Operation { by } => {
+                        Cause::ForeignOperation { by: by.clone().into() }
+                    }
+                    BlockedBy::NotCompared => {
                         Cause::Comparison { message: "not compared with its current spec".into() }
                     }
                 };
@@ -112,14 +115,15 @@ impl Machine {
     fn ask_for_refresh(&self, now: Time, app: AppIx) -> Option<Event> {
         let refresh = &self.step(app).refresh;
         let due = refresh.last_asked.is_none_or(|last| now.since(last) >= REFRESH_INTERVAL);
-        let unanswered = refresh.in_flight.is_some_and(|asked| now.since(asked.at) >= PATIENCE);
+        let unanswered =
+            refresh.in_flight.is_some_and(|asked| now.since(asked.at) >= ANSWER_TIMEOUT);
         let wanted = refresh.wanted && refresh.in_flight.is_none();
         planted!(RefreshTooSoon => let due = true);
         planted!(NeverAskAgain => let unanswered = false);
         ((wanted && due) || unanswered).then_some(Event::RefreshAsked { app })
     }
 
-    fn look_at_syncing(
+    fn observe_syncing(
         &self,
         now: Time,
         seen: Option<&Observation>,
@@ -175,7 +179,7 @@ impl Machine {
         }
     }
 
-    fn look_at_converging(
+    fn observe_converging(
         &self,
         now: Time,
         seen: Option<&Observation>,
@@ -264,7 +268,7 @@ impl Machine {
         }
     }
 
-    fn look_at_done(
+    fn observe_done(
         &self,
         now: Time,
         seen: Option<&Observation>,
@@ -290,7 +294,7 @@ impl Machine {
     /// Asks once more for what has not been answered.
     fn errand_again(&self, now: Time, app: AppIx, errand: Event) -> Vec<Event> {
         let since = self.step(app).errand_since;
-        let unanswered = since.is_some_and(|since| now.since(since) >= PATIENCE);
+        let unanswered = since.is_some_and(|since| now.since(since) >= ANSWER_TIMEOUT);
         unanswered.then_some(errand).into_iter().collect()
     }
 
@@ -346,7 +350,7 @@ impl Machine {
                 return vec![failed(app, FailState::TimedOut, cause, Some(seen))];
             }
             return vec![
-                Event::HeldUp { app, why: HeldUp::Operation { by } },
+                Event::Blocked { app, why: BlockedBy::Operation { by } },
                 Event::Postponed { app, until: now + RESEND },
             ];
         }

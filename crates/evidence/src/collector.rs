@@ -3,12 +3,12 @@
 //!
 //! Nothing is written, and nothing here fails: what cannot be looked at is named instead.
 
+mod attach;
 mod behind;
 mod drift;
 mod events;
 mod likely;
 mod log;
-mod narrate;
 mod tree;
 
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use serde_json::Value;
 use tiphys_model::Platform;
 use tiphys_run::Evidence;
 
-use events::{EventList, Told};
-pub use narrate::narrate;
-use tiphys_argocd::rest::{ArgoCd, CallError, PATIENCE};
-use tiphys_argocd::{Actor, credentials};
+pub use attach::attach_evidence;
+use events::{EventList, ReportedEvent};
+use tiphys_argocd::rest::{CallError, REQUEST_TIMEOUT, RestClient};
+use tiphys_argocd::{ArgoCdClient, credentials};
 use tiphys_cluster::ClusterError;
 use tiphys_cluster::ObjectName;
 use tiphys_cluster::excerpt::{EVENTS, cut};
@@ -33,45 +33,45 @@ use tree::{Node, Tree};
 const FIELDS: usize = 10;
 /// Looks closer. Argo CD's API says what it needs `get` for; logs come from Kubernetes.
 #[derive(Clone)]
-pub struct Witness {
+pub struct EvidenceCollector {
     client: Client,
-    argocd: ArgoCd,
+    argocd: RestClient,
 }
 
 /// What a closer look has found besides evidence.
 #[derive(Debug, Clone, Default)]
-pub struct Found {
+pub struct Collected {
     pub evidence: Evidence,
     /// Resources whose controller has not seen their newest generation.
     pub lagging: Vec<String>,
     /// The resources themselves were read.
-    pub looked_closer: bool,
+    pub resources_read: bool,
 }
 
-impl Witness {
+impl EvidenceCollector {
     #[must_use]
-    pub fn new(client: Client, argocd: ArgoCd) -> Self {
-        Witness { client, argocd }
+    pub fn new(client: Client, argocd: RestClient) -> Self {
+        EvidenceCollector { client, argocd }
     }
 
     /// Nobody can look closer without the REST API, which has the tree of an app's resources.
     #[must_use]
-    pub fn with(client: &Client, argocd: &Actor) -> Option<Self> {
+    pub fn with(client: &Client, argocd: &ArgoCdClient) -> Option<Self> {
         match argocd {
-            Actor::Api(api) => Some(Witness::new(client.clone(), api.clone())),
-            Actor::Fields(_) => None,
+            ArgoCdClient::Rest(api) => Some(EvidenceCollector::new(client.clone(), api.clone())),
+            ArgoCdClient::Fields(_) => None,
         }
     }
 
     /// With the token that deploys.
     pub async fn of(client: &Client, platform: &Platform) -> Result<Self, ClusterError> {
         let argocd = credentials::argocd(client, platform, Purpose::Deploy).await?;
-        Ok(Witness::new(client.clone(), argocd))
+        Ok(EvidenceCollector::new(client.clone(), argocd))
     }
 
     /// Adds to what the Application itself shows.
-    pub async fn gather(&self, app: &str, project: &str, evidence: Evidence) -> Found {
-        let mut found = Found { evidence, ..Found::default() };
+    pub async fn gather(&self, app: &str, project: &str, evidence: Evidence) -> Collected {
+        let mut found = Collected { evidence, ..Collected::default() };
         let application = match self.application(app, project).await {
             Ok(application) => application,
             Err(error) => {
@@ -91,12 +91,12 @@ impl Witness {
         found
     }
 
-    async fn look_at_resources(&self, app: &str, project: &str, found: &mut Found) {
+    async fn look_at_resources(&self, app: &str, project: &str, found: &mut Collected) {
         let (tree, managed) =
             futures::join!(self.tree(app, project), self.managed_resources(app, project));
         match managed {
             Ok(resources) => {
-                found.looked_closer = true;
+                found.resources_read = true;
                 found.lagging = resources.iter().filter_map(drift::lagging).collect();
                 found.evidence.resource = resources.iter().find_map(drift::held_back);
                 let drifted = drift::differences(&resources, FIELDS);
@@ -156,13 +156,13 @@ impl Witness {
             "applications/{app}/resource?project={project}&namespace={namespace}\
              &resourceName={name}&version={version}&group={group}&kind={kind}"
         );
-        let live: Live = self.argocd.call(Method::GET, &path, None::<&()>, PATIENCE).await?;
+        let live: Live = self.argocd.call(Method::GET, &path, None::<&()>, REQUEST_TIMEOUT).await?;
         Ok(serde_json::from_str(&live.manifest).unwrap_or_default())
     }
 
     async fn tree(&self, app: &str, project: &str) -> Result<Tree, CallError> {
         let path = format!("applications/{app}/resource-tree?project={project}");
-        self.argocd.call(Method::GET, &path, None::<&()>, PATIENCE).await
+        self.argocd.call(Method::GET, &path, None::<&()>, REQUEST_TIMEOUT).await
     }
 
     async fn managed_resources(
@@ -172,13 +172,13 @@ impl Witness {
     ) -> Result<Vec<drift::Managed>, CallError> {
         let path = format!("applications/{app}/managed-resources?project={project}");
         let list: drift::ManagedList =
-            self.argocd.call(Method::GET, &path, None::<&()>, PATIENCE).await?;
+            self.argocd.call(Method::GET, &path, None::<&()>, REQUEST_TIMEOUT).await?;
         Ok(list.items.unwrap_or_default())
     }
 
     async fn application(&self, app: &str, project: &str) -> Result<Value, CallError> {
         let path = format!("applications/{app}?project={project}");
-        self.argocd.call(Method::GET, &path, None::<&()>, PATIENCE).await
+        self.argocd.call(Method::GET, &path, None::<&()>, REQUEST_TIMEOUT).await
     }
 
     async fn look_at_worst(&self, app: &str, project: &str, tree: &Tree, into: &mut Evidence) {
@@ -214,13 +214,19 @@ impl Witness {
 
     /// What Kubernetes has said about a resource. Argo CD's API server reads it for us, so that
     /// no rights are needed in the namespaces of apps.
-    async fn events(&self, app: &str, project: &str, node: &Node) -> Result<Vec<Told>, CallError> {
+    async fn events(
+        &self,
+        app: &str,
+        project: &str,
+        node: &Node,
+    ) -> Result<Vec<ReportedEvent>, CallError> {
         let path = format!(
             "applications/{app}/events?project={project}\
              &resourceNamespace={}&resourceName={}&resourceUID={}",
             node.object.namespace, node.object.name, node.uid
         );
-        let list: EventList = self.argocd.call(Method::GET, &path, None::<&()>, PATIENCE).await?;
+        let list: EventList =
+            self.argocd.call(Method::GET, &path, None::<&()>, REQUEST_TIMEOUT).await?;
         Ok(list.warnings(node))
     }
 }

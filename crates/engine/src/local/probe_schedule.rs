@@ -17,7 +17,7 @@ use tiphys_run::gate::is_ripe;
 use tiphys_run::{Action, Observation, Phase, Revisions, Stamp, Step};
 use tokio::sync::Semaphore;
 
-use tiphys_evidence::Witness;
+use tiphys_evidence::EvidenceCollector;
 use tiphys_evidence::criteria::{self, Prober};
 
 /// How soon an app is looked at again that the run waits for.
@@ -28,17 +28,17 @@ const CALM: Duration = Duration::from_secs(10);
 const AT_ONCE: usize = 32;
 
 /// Who looks.
-pub(super) struct Eyes {
+pub(super) struct Probes {
     /// A teardown has nobody to ask.
     prober: Option<Prober>,
     /// Nobody sees generations without Argo CD's API.
-    witness: Option<Witness>,
+    collector: Option<EvidenceCollector>,
     room: Semaphore,
 }
 
 /// One look that is to be taken.
 #[derive(Debug, Clone)]
-pub(super) struct Errand {
+pub(super) struct ProbeRequest {
     pub(super) app: AppIx,
     /// The operation whose generations are to be looked at.
     generations: Option<Applied>,
@@ -46,7 +46,7 @@ pub(super) struct Errand {
 
 /// What came of it.
 #[derive(Debug)]
-pub(super) struct Sight {
+pub(super) struct ProbeResult {
     pub(super) app: AppIx,
     unmet: Vec<Arc<str>>,
     generations: Option<(Applied, Vec<Arc<str>>)>,
@@ -60,7 +60,7 @@ struct Applied {
 }
 
 /// What is known of each app, and when it is looked at next.
-pub(super) struct Closer {
+pub(super) struct ProbeSchedule {
     plan: Arc<Plan>,
     sees_generations: bool,
     apps: Vec<Known>,
@@ -85,56 +85,56 @@ enum Next {
 
 /// What can be seen at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sees {
-    Generations,
-    OnlyCriteria,
+pub(super) enum ProbeScope {
+    Everything,
+    CriteriaOnly,
 }
 
-impl Eyes {
-    pub(super) fn new(prober: Option<Prober>, witness: Option<Witness>) -> Self {
-        Eyes { prober, witness, room: Semaphore::new(AT_ONCE) }
+impl Probes {
+    pub(super) fn new(prober: Option<Prober>, collector: Option<EvidenceCollector>) -> Self {
+        Probes { prober, collector, room: Semaphore::new(AT_ONCE) }
     }
 
-    pub(super) fn sees(&self) -> Sees {
-        if self.witness.is_some() { Sees::Generations } else { Sees::OnlyCriteria }
+    pub(super) fn scope(&self) -> ProbeScope {
+        if self.collector.is_some() { ProbeScope::Everything } else { ProbeScope::CriteriaOnly }
     }
 
     pub(super) async fn look(
         &self,
-        errand: Errand,
+        request: ProbeRequest,
         app: &App,
         namespace: &str,
         project: &str,
-    ) -> Sight {
+    ) -> ProbeResult {
         let _room = self.room.acquire().await;
         let unmet = match &self.prober {
-            Some(prober) => prober.ask(&app.health, namespace).await,
+            Some(prober) => prober.probe(&app.health, namespace).await,
             None => Vec::new(),
         };
-        let generations = match (errand.generations, &self.witness) {
-            (Some(applied), Some(witness)) => {
-                Some((applied, witness.lagging(app.name.as_str(), project).await))
+        let generations = match (request.generations, &self.collector) {
+            (Some(applied), Some(collector)) => {
+                Some((applied, collector.lagging(app.name.as_str(), project).await))
             }
             _ => None,
         };
-        Sight { app: errand.app, unmet, generations }
+        ProbeResult { app: request.app, unmet, generations }
     }
 }
 
-impl Closer {
+impl ProbeSchedule {
     /// What is to be removed need not be well.
-    pub(super) fn new(plan: Arc<Plan>, action: Action, sees: Sees) -> Self {
+    pub(super) fn new(plan: Arc<Plan>, action: Action, sees: ProbeScope) -> Self {
         let deploys = action == Action::Deploy;
         let criteria = |app| if deploys { &*plan.app(app).app.health } else { &[] };
         let known = |app| Known {
             asks: !criteria(app).is_empty(),
-            unmet: criteria::unasked(criteria(app)),
+            unmet: criteria::unprobed(criteria(app)),
             generations: None,
             next: Next::Never,
         };
         let apps = plan.graph.apps().map(known).collect();
-        let sees_generations = deploys && sees == Sees::Generations;
-        Closer { apps, sees_generations, schedule: BTreeSet::new(), plan }
+        let sees_generations = deploys && sees == ProbeScope::Everything;
+        ProbeSchedule { apps, sees_generations, schedule: BTreeSet::new(), plan }
     }
 
     /// Adds what is known to a look at an app.
@@ -170,7 +170,7 @@ impl Closer {
         let next = match (known.next, wanted) {
             (Next::UnderWay, _) => return,
             (_, None) => Next::Never,
-            // News do not put off what is due.
+            // News does not put off what is due.
             (Next::At(at), Some(wanted)) => Next::At(at.min(wanted)),
             (Next::Never, Some(wanted)) => Next::At(wanted),
         };
@@ -185,7 +185,7 @@ impl Closer {
 
     /// What has to be known before a run begins: an app that is as it should be must not be
     /// synced because nobody has looked.
-    pub(super) fn first(&mut self, app: AppIx, seen: &Observation) -> Option<Errand> {
+    pub(super) fn first(&mut self, app: AppIx, seen: &Observation) -> Option<ProbeRequest> {
         let wanted = self.apps[app.position()].asks || self.wants_generations(app, seen);
         wanted.then(|| self.begin(app, seen))
     }
@@ -200,20 +200,20 @@ impl Closer {
         })
     }
 
-    pub(super) fn begin(&mut self, app: AppIx, seen: &Observation) -> Errand {
+    pub(super) fn begin(&mut self, app: AppIx, seen: &Observation) -> ProbeRequest {
         let wants = self.wants_generations(app, seen);
         let known = &mut self.apps[app.position()];
         let settled = known.generations(seen).is_some_and(<[_]>::is_empty);
         known.next = Next::UnderWay;
-        Errand { app, generations: (wants && !settled).then(|| Applied::of(seen)) }
+        ProbeRequest { app, generations: (wants && !settled).then(|| Applied::of(seen)) }
     }
 
     /// Takes in what was found.
-    pub(super) fn take(&mut self, sight: Sight) {
-        let known = &mut self.apps[sight.app.position()];
+    pub(super) fn take(&mut self, result: ProbeResult) {
+        let known = &mut self.apps[result.app.position()];
         known.next = Next::Never;
-        known.unmet = sight.unmet;
-        known.generations = sight.generations.or_else(|| known.generations.take());
+        known.unmet = result.unmet;
+        known.generations = result.generations.or_else(|| known.generations.take());
     }
 
     pub(super) fn wake_at(&self) -> Option<Instant> {

@@ -12,20 +12,20 @@ use tiphys_argocd::application::Application;
 use tiphys_argocd::tracking;
 use tiphys_cluster::stuck;
 use tiphys_cluster::{Kinds, ObjectName};
-use tiphys_evidence::Witness;
+use tiphys_evidence::EvidenceCollector;
 
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-pub(crate) struct Belongings {
+pub(crate) struct AppResources {
     client: Client,
     kinds: Kinds,
     /// By app.
     known: Mutex<BTreeMap<String, Vec<ObjectName>>>,
 }
 
-impl Belongings {
+impl AppResources {
     pub(crate) fn new(client: &Client, kinds: Kinds) -> Self {
-        Belongings { client: client.clone(), kinds, known: Mutex::default() }
+        AppResources { client: client.clone(), kinds, known: Mutex::default() }
     }
 
     pub(crate) fn kinds(&self) -> &Kinds {
@@ -58,7 +58,7 @@ impl Belongings {
     /// run to judge.
     pub(crate) async fn await_gone(&self, app: &str) {
         while !self.left(app).await.is_empty() {
-            tokio::time::sleep(LOOK_AGAIN).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -90,13 +90,13 @@ impl Belongings {
         &self,
         app: &str,
         project: &str,
-        witness: Option<&Witness>,
+        collector: Option<&EvidenceCollector>,
         mut evidence: Evidence,
     ) -> Evidence {
         let mut objects = self.of(app);
-        if let Some(witness) = witness {
+        if let Some(collector) = collector {
             // What its objects have made may hold them up.
-            match witness.members(app, project).await {
+            match collector.members(app, project).await {
                 Ok(members) => objects.extend(members),
                 Err(error) => evidence.unseen.push(format!("what belongs to it: {error}")),
             }

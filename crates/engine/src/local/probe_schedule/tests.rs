@@ -1,4 +1,4 @@
-//! When a closer look is taken, and what is known meanwhile.
+//! When a probe is taken, and what is known meanwhile.
 
 use serde_json::json;
 use tiphys_model::Scope;
@@ -57,75 +57,75 @@ fn texts(texts: &[Arc<str>]) -> Vec<&str> {
     texts.iter().map(|text| &**text).collect()
 }
 
-fn sight(errand: Errand, unmet: &[&str], lagging: &[&str]) -> Sight {
+fn result(request: ProbeRequest, unmet: &[&str], lagging: &[&str]) -> ProbeResult {
     let own = |texts: &[&str]| texts.iter().map(|text| (*text).into()).collect();
-    let generations = errand.generations.map(|applied| (applied, own(lagging)));
-    Sight { app: errand.app, unmet: own(unmet), generations }
+    let generations = request.generations.map(|applied| (applied, own(lagging)));
+    ProbeResult { app: request.app, unmet: own(unmet), generations }
 }
 
 #[test]
 fn criteria_are_not_met_until_they_have_been_asked_and_are_asked_again() {
     let plan = plan();
     let machine = Machine::new(plan.clone(), Action::Deploy, 1);
-    let mut closer = Closer::new(plan.clone(), Action::Deploy, Sees::OnlyCriteria);
+    let mut schedule = ProbeSchedule::new(plan.clone(), Action::Deploy, ProbeScope::CriteriaOnly);
     let app = AppIx::new(0);
     let (step, now) = (machine.step(app), Instant::now());
     let mut look = seen(EARLY, "Synced");
-    closer.complete(app, step, &mut look);
+    schedule.complete(app, step, &mut look);
     assert_eq!(texts(&look.unmet), ["tcp a:1: not asked yet"]);
-    let errand = closer.first(app, &look).unwrap();
-    closer.plan(now, app, step, &look);
-    assert_eq!(closer.wake_at(), None, "it is being asked");
-    closer.take(sight(errand, &[], &[]));
-    closer.complete(app, step, &mut look);
+    let request = schedule.first(app, &look).unwrap();
+    schedule.plan(now, app, step, &look);
+    assert_eq!(schedule.wake_at(), None, "it is being asked");
+    schedule.take(result(request, &[], &[]));
+    schedule.complete(app, step, &mut look);
     assert!(look.unmet.is_empty() && look.lagging.is_empty());
-    closer.plan(now, app, step, &look);
-    closer.plan(now + SOON, app, step, &look);
-    assert_eq!(closer.wake_at(), Some(now + CALM), "news do not put it off");
+    schedule.plan(now, app, step, &look);
+    schedule.plan(now + SOON, app, step, &look);
+    assert_eq!(schedule.wake_at(), Some(now + CALM), "updates do not put it off");
     // It has begun, so somebody waits for it now.
     let driver = in_progress(&plan);
-    closer.plan(now, app, driver.machine().step(app), &look);
-    assert_eq!(closer.wake_at(), Some(now + SOON));
-    assert_eq!((closer.due(now), closer.due(now + SOON)), (None, Some(app)));
-    assert_eq!(closer.wake_at(), None);
+    schedule.plan(now, app, driver.machine().step(app), &look);
+    assert_eq!(schedule.wake_at(), Some(now + SOON));
+    assert_eq!((schedule.due(now), schedule.due(now + SOON)), (None, Some(app)));
+    assert_eq!(schedule.wake_at(), None);
 }
 
 #[test]
 fn generations_are_looked_at_once_for_each_operation() {
     let plan = plan();
     let driver = in_progress(&plan);
-    let mut closer = Closer::new(plan.clone(), Action::Deploy, Sees::Generations);
+    let mut schedule = ProbeSchedule::new(plan.clone(), Action::Deploy, ProbeScope::Everything);
     let app = AppIx::new(0);
     let (step, now) = (driver.machine().step(app), Instant::now());
-    let lagging = |closer: &Closer, finished_at: &str, sync: &str| {
+    let lagging = |schedule: &ProbeSchedule, finished_at: &str, sync: &str| {
         let mut look = seen(finished_at, sync);
-        closer.complete(app, step, &mut look);
+        schedule.complete(app, step, &mut look);
         texts(&look.lagging).iter().map(|text| (*text).to_owned()).collect::<Vec<_>>()
     };
-    assert!(lagging(&closer, EARLY, "OutOfSync").is_empty(), "it is not about to be Done");
-    assert_eq!(lagging(&closer, EARLY, "Synced"), ["its resources"]);
+    assert!(lagging(&schedule, EARLY, "OutOfSync").is_empty(), "it is not about to be Done");
+    assert_eq!(lagging(&schedule, EARLY, "Synced"), ["its resources"]);
     let look = seen(EARLY, "Synced");
-    closer.plan(now, app, step, &look);
-    assert_eq!(closer.due(now), Some(app), "at once");
-    let errand = closer.begin(app, &look);
-    closer.take(sight(errand, &[], &["Kafka/k"]));
-    assert_eq!(lagging(&closer, EARLY, "Synced"), ["Kafka/k"]);
-    closer.plan(now, app, step, &look);
-    assert_eq!(closer.wake_at(), Some(now + SOON));
-    assert_eq!(closer.due(now + SOON), Some(app));
-    let errand = closer.begin(app, &look);
-    closer.take(sight(errand, &[], &[]));
-    assert!(lagging(&closer, EARLY, "Synced").is_empty());
-    assert_eq!(closer.begin(app, &look).generations, None, "it is settled");
-    assert_eq!(lagging(&closer, LATE, "Synced"), ["its resources"], "another operation");
+    schedule.plan(now, app, step, &look);
+    assert_eq!(schedule.due(now), Some(app), "at once");
+    let request = schedule.begin(app, &look);
+    schedule.take(result(request, &[], &["Kafka/k"]));
+    assert_eq!(lagging(&schedule, EARLY, "Synced"), ["Kafka/k"]);
+    schedule.plan(now, app, step, &look);
+    assert_eq!(schedule.wake_at(), Some(now + SOON));
+    assert_eq!(schedule.due(now + SOON), Some(app));
+    let request = schedule.begin(app, &look);
+    schedule.take(result(request, &[], &[]));
+    assert!(lagging(&schedule, EARLY, "Synced").is_empty());
+    assert_eq!(schedule.begin(app, &look).generations, None, "it is settled");
+    assert_eq!(lagging(&schedule, LATE, "Synced"), ["its resources"], "another operation");
 }
 
 #[test]
 fn what_is_removed_need_not_be_well() {
     let plan = plan();
-    let closer = Closer::new(plan.clone(), Action::Teardown, Sees::Generations);
+    let schedule = ProbeSchedule::new(plan.clone(), Action::Teardown, ProbeScope::Everything);
     let machine = Machine::new(plan, Action::Teardown, 1);
     let mut look = seen(EARLY, "Synced");
-    closer.complete(AppIx::new(0), machine.step(AppIx::new(0)), &mut look);
+    schedule.complete(AppIx::new(0), machine.step(AppIx::new(0)), &mut look);
     assert!(look.unmet.is_empty() && look.lagging.is_empty());
 }

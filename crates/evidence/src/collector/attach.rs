@@ -21,7 +21,7 @@ const LOOK_TIMEOUT: Duration = Duration::from_secs(15);
 ///
 /// It ends with the stream. Run it beside the engine, which sends its events into a channel that
 /// takes any number of them.
-pub async fn narrate(
+pub async fn attach_evidence(
     events: impl Stream<Item = (Time, Event)>,
     plan: &Plan,
     look: impl AsyncFn(&str, Evidence) -> Evidence,

@@ -17,18 +17,18 @@ const LAST_MOMENT: Duration = Duration::from_secs(2);
 const LONGEST_NOTE: usize = 1000;
 
 /// Announces without ever being waited for.
-pub(super) struct Announcer {
+pub(super) struct EventPublisher {
     sender: Sender<(Announcement, ObjectReference)>,
     writer: JoinHandle<()>,
 }
 
-impl Announcer {
+impl EventPublisher {
     /// Starts to write what is announced, for as long as this value is there.
     pub(super) fn start(client: Client, run: String) -> Self {
         let (sender, receiver) = channel(ROOM);
         let reporter = Reporter { controller: "tiphys".into(), instance: Some(run) };
         let writer = tokio::spawn(write(Recorder::new(client, reporter), receiver));
-        Announcer { sender, writer }
+        EventPublisher { sender, writer }
     }
 
     /// Gives what has been announced a moment to be written.
@@ -37,7 +37,7 @@ impl Announcer {
         tokio::time::timeout(LAST_MOMENT, self.writer).await.ok();
     }
 
-    pub(super) fn announce(&self, event: &Event, application: ObjectReference) {
+    pub(super) fn publish(&self, event: &Event, application: ObjectReference) {
         if let Some(announcement) = announcement(event) {
             // Full, or nobody may write: the run's own log has it all the same.
             self.sender.try_send((announcement, application)).unwrap_or_default();

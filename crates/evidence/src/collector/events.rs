@@ -8,7 +8,7 @@ use super::tree::Node;
 use tiphys_cluster::excerpt::{EVENTS, cut};
 
 /// An event, and when it last happened.
-pub(super) struct Told {
+pub(super) struct ReportedEvent {
     at: String,
     text: String,
     /// What it has in common with others that say the same of other objects.
@@ -16,7 +16,7 @@ pub(super) struct Told {
 }
 
 /// The newest last, and of those that say the same only the newest.
-pub(super) fn newest(mut events: Vec<Told>) -> Vec<String> {
+pub(super) fn newest(mut events: Vec<ReportedEvent>) -> Vec<String> {
     events.sort_by(|a, b| b.at.cmp(&a.at));
     let mut known = BTreeSet::new();
     events.retain(|told| known.insert(told.gist.clone()));
@@ -30,7 +30,7 @@ pub(super) struct EventList {
 }
 
 impl EventList {
-    pub(super) fn warnings(self, node: &Node) -> Vec<Told> {
+    pub(super) fn warnings(self, node: &Node) -> Vec<ReportedEvent> {
         let events = self.items.unwrap_or_default().into_iter();
         events.filter(|event| event.kind == "Warning").map(|event| told(node, event)).collect()
     }
@@ -48,7 +48,7 @@ struct EventObject {
     event_time: Option<String>,
 }
 
-fn told(node: &Node, event: EventObject) -> Told {
+fn told(node: &Node, event: EventObject) -> ReportedEvent {
     let times = match event.count.unwrap_or_default() {
         0 | 1 => String::new(),
         count => format!(" ({count} times)"),
@@ -59,7 +59,7 @@ fn told(node: &Node, event: EventObject) -> Told {
     // A pod that cannot be made has another name each time.
     let gist = text.split('"').step_by(2).collect();
     let at = event.last_timestamp.or(event.event_time).unwrap_or_default();
-    Told { at, text: cut(&format!("{text}{times}")), gist }
+    ReportedEvent { at, text: cut(&format!("{text}{times}")), gist }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 use crate::teardown::Leftover;
 
 #[derive(Debug)]
-pub enum News {
+pub enum RunUpdate {
     /// What it is doing before the run begins, or after it.
     Note(String),
     /// What the run passes over, and somebody should know.

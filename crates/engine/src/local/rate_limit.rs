@@ -12,7 +12,7 @@ const BURST: u32 = 20;
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Lets 20 requests a second pass, and as many at once after a pause.
-pub(super) struct Pace {
+pub(super) struct RateLimit {
     /// When all of the burst is there again.
     full_at: Mutex<Instant>,
     waited: std::sync::Mutex<Waited>,
@@ -25,9 +25,9 @@ struct Waited {
     longest: Duration,
 }
 
-impl Pace {
+impl RateLimit {
     pub(super) fn new() -> Self {
-        Pace { full_at: Mutex::new(Instant::now()), waited: std::sync::Mutex::default() }
+        RateLimit { full_at: Mutex::new(Instant::now()), waited: std::sync::Mutex::default() }
     }
 
     /// What the limit has cost, in words; nothing if nobody had to wait.
@@ -69,22 +69,22 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_burst_passes_and_the_rest_waits() {
-        let pace = Pace::new();
+        let rate_limit = RateLimit::new();
         let began = Instant::now();
         for _ in 0..BURST {
-            pace.wait().await;
+            rate_limit.wait().await;
         }
         assert_eq!(began.elapsed(), Duration::ZERO);
-        assert_eq!(pace.told(), None);
+        assert_eq!(rate_limit.told(), None);
         for _ in 0..40 {
-            pace.wait().await;
+            rate_limit.wait().await;
         }
         let took = began.elapsed();
         assert!(
             took >= Duration::from_millis(1_950) && took <= Duration::from_millis(2_100),
             "{took:?}"
         );
-        let told = pace.told().unwrap();
+        let told = rate_limit.told().unwrap();
         assert!(told.starts_with("40 requests waited") && told.contains("at most 20 a second"));
     }
 }
