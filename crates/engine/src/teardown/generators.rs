@@ -1,6 +1,9 @@
 //! Removing what would create the platform's Applications anew: generators, those first that
 //! create others. Their children stay.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -178,53 +181,5 @@ where
                 .hint("see which of its finalizers is left, and run the same command again"));
         }
         tokio::time::sleep(POLL).await;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn application(name: &str, creates: &[(&str, &str)], owner: Option<&str>) -> Application {
-        let resources: Vec<Value> = creates
-            .iter()
-            .map(|(kind, name)| json!({ "group": "argoproj.io", "kind": kind, "name": name }))
-            .collect();
-        let owners: Vec<Value> = owner
-            .iter()
-            .map(|name| json!({ "apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": name, "uid": "1" }))
-            .collect();
-        serde_json::from_value(json!({
-            "metadata": { "name": name, "ownerReferences": owners },
-            "spec": { "project": "roots" },
-            "status": { "resources": resources },
-        }))
-        .unwrap()
-    }
-
-    #[test]
-    fn who_creates_goes_before_what_it_creates() {
-        let mut found = Generators::default();
-        found.children.insert(Generator::Set("a-set".to_owned()), BTreeSet::new());
-        found.take_application(&application("a-stack", &[("Application", "web")], Some("a-set")));
-        let creates = [("ApplicationSet", "a-set"), ("Application", "b-stack")];
-        found.take_application(&application("root", &creates, None));
-        found.take_application(&application("b-stack", &[], None));
-        let names: Vec<String> = found
-            .in_order()
-            .into_iter()
-            .map(|generator| match generator {
-                Generator::Application(name) | Generator::Set(name) => name,
-            })
-            .collect();
-        assert_eq!(names, ["root", "b-stack", "a-set", "a-stack"]);
-    }
-
-    #[test]
-    fn a_circle_comes_to_an_end() {
-        let mut found = Generators::default();
-        found.take_application(&application("a", &[("Application", "b")], None));
-        found.take_application(&application("b", &[("Application", "a")], None));
-        assert_eq!(found.in_order().len(), 2);
     }
 }

@@ -1,0 +1,130 @@
+//! In which order generators are removed, and how we react to what is answered meanwhile.
+
+use http::Method;
+use tiphys_cluster::names::Purpose;
+use tiphys_cluster::scripted::Answer;
+
+use super::*;
+use crate::testkit::argocd::{self, ROOT};
+use crate::testkit::{self, Server};
+
+const SET: &str = "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets/set";
+
+/// A root app, and an ApplicationSet that Argo CD would empty when it goes.
+fn server() -> Server {
+    let server = argocd::server(&[]);
+    server.put(SET, json!({ "metadata": { "finalizers": ["resources-finalizer"] } }));
+    server
+}
+
+async fn remove_both(server: &Server) -> Result<(), ClusterError> {
+    let (client, platform) = (server.client(), testkit::platform());
+    let argocd = Actor::new(&client, &platform, Purpose::Teardown).await?;
+    let generators =
+        vec![Generator::Application(ROOT.to_owned()), Generator::Set("set".to_owned())];
+    remove(&client, &platform, &argocd, generators).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_goes_by_itself_and_leaves_its_children() {
+    let server = server();
+    remove_both(&server).await.unwrap();
+    assert_eq!(
+        server.writes(),
+        [
+            "DELETE applications/prod-root",
+            "PATCH applicationsets/set",
+            "DELETE applicationsets/set",
+        ]
+    );
+    let asked = server.asked();
+    let deleted = |kind: &str| {
+        let of_kind = |path: &str| path.contains(&format!("/{kind}/"));
+        asked.iter().find(|a| a.method == Method::DELETE && of_kind(&a.path)).unwrap().body.clone()
+    };
+    assert_eq!(deleted("applicationsets")["propagationPolicy"], "Orphan");
+    assert!(deleted("applications")["preconditions"]["uid"].is_string(), "and no other");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_gone_already_is_passed_over() {
+    let server = server();
+    server.change(|objects| {
+        objects.remove(SET);
+        objects.remove(&argocd::application(ROOT));
+    });
+    remove_both(&server).await.unwrap();
+    assert!(server.writes().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_refused_is_said_and_nothing_after_it_is_removed() {
+    for (path, left) in [("applications/prod-root", true), ("applicationsets/set", false)] {
+        for (code, kind) in testkit::REFUSALS {
+            let server = server();
+            server.next(Method::DELETE, path, Answer::refused(code, "no"));
+            let error = remove_both(&server).await.unwrap_err();
+            assert_eq!(error.kind, kind, "{path} {code}: {error}");
+            assert!(server.get(SET).is_some(), "{path} {code}");
+            assert_eq!(server.get(&argocd::application(ROOT)).is_some(), left, "{path} {code}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_go_is_given_up_on() {
+    let server = server();
+    server.control(|objects, path| {
+        if objects.get(path).is_none() {
+            objects.put(path, json!({ "spec": {}, "metadata": { "finalizers": ["stuck"] } }));
+        }
+    });
+    let began = Instant::now();
+    let error = remove_both(&server).await.unwrap_err();
+    assert_eq!(error.why, "it was not gone after 120 s");
+    assert!(began.elapsed() < REMOVAL_TIMEOUT + 2 * POLL);
+    assert!(server.get(SET).is_some());
+}
+
+fn application(name: &str, creates: &[(&str, &str)], owner: Option<&str>) -> Application {
+    let resources: Vec<Value> = creates
+        .iter()
+        .map(|(kind, name)| json!({ "group": "argoproj.io", "kind": kind, "name": name }))
+        .collect();
+    let owners: Vec<Value> = owner
+        .iter()
+        .map(|name| json!({ "apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": name, "uid": "1" }))
+        .collect();
+    serde_json::from_value(json!({
+        "metadata": { "name": name, "ownerReferences": owners },
+        "spec": { "project": "roots" },
+        "status": { "resources": resources },
+    }))
+    .unwrap()
+}
+
+#[test]
+fn who_creates_goes_before_what_it_creates() {
+    let mut found = Generators::default();
+    found.children.insert(Generator::Set("a-set".to_owned()), BTreeSet::new());
+    found.take_application(&application("a-stack", &[("Application", "web")], Some("a-set")));
+    let creates = [("ApplicationSet", "a-set"), ("Application", "b-stack")];
+    found.take_application(&application("root", &creates, None));
+    found.take_application(&application("b-stack", &[], None));
+    let names: Vec<String> = found
+        .in_order()
+        .into_iter()
+        .map(|generator| match generator {
+            Generator::Application(name) | Generator::Set(name) => name,
+        })
+        .collect();
+    assert_eq!(names, ["root", "b-stack", "a-set", "a-stack"]);
+}
+
+#[test]
+fn a_circle_comes_to_an_end() {
+    let mut found = Generators::default();
+    found.take_application(&application("a", &[("Application", "b")], None));
+    found.take_application(&application("b", &[("Application", "a")], None));
+    assert_eq!(found.in_order().len(), 2);
+}
