@@ -141,7 +141,7 @@ impl Deploy {
     async fn note_plan(&self, store: &GraphStore) -> Result<DeployedGraph, ClusterError> {
         let mut graph = match store.read().await? {
             Some(graph) => graph,
-            None => DeployedGraph::new(&self.platform, store.look_before().await),
+            None => DeployedGraph::new(&self.platform, store.list_before().await?),
         };
         graph.plan(&self.platform, &self.plan);
         store.write(&graph).await?;

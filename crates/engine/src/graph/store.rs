@@ -121,18 +121,23 @@ impl GraphStore {
         Ok(())
     }
 
-    /// What the cluster has now. Whoever may not look gets nothing: a teardown then leaves
-    /// namespaces and CRDs where they are.
-    pub(crate) async fn look_before(&self) -> Option<Names> {
+    /// What the cluster has now; nothing, if the caller may not list it. A teardown then leaves
+    /// namespaces and CRDs where they are, so any other failure is an error: it would be the same.
+    pub(crate) async fn list_before(&self) -> Result<Option<Names>, ClusterError> {
         let all = ListParams::default();
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         let crds: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        let namespaces = namespaces.list_metadata(&all).await.ok()?;
-        let crds = crds.list_metadata(&all).await.ok()?;
-        Some(Names {
-            namespaces: namespaces.items.iter().map(ResourceExt::name_any).collect(),
-            crds: crds.items.iter().map(ResourceExt::name_any).collect(),
-        })
+        let listed =
+            async { Ok((namespaces.list_metadata(&all).await?, crds.list_metadata(&all).await?)) };
+        let what = "the namespaces and CRDs cannot be listed";
+        match listed.await.map_err(ClusterError::kube(what)) {
+            Ok((namespaces, crds)) => Ok(Some(Names {
+                namespaces: namespaces.items.iter().map(ResourceExt::name_any).collect(),
+                crds: crds.items.iter().map(ResourceExt::name_any).collect(),
+            })),
+            Err(error) if error.kind == Kind::Denied => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn config_map(&self, name: &str, shard: &[u8]) -> ConfigMap {

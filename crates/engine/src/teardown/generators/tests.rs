@@ -19,7 +19,7 @@ fn server() -> Server {
 
 async fn remove_both(server: &Server) -> Result<(), ClusterError> {
     let (client, platform) = (server.client(), testkit::platform());
-    let argocd = Actor::new(&client, &platform, Purpose::Teardown).await?;
+    let argocd = ArgoCdClient::new(&client, &platform, Purpose::Teardown).await?;
     let generators =
         vec![Generator::Application(ROOT.to_owned()), Generator::Set("set".to_owned())];
     remove(&client, &platform, &argocd, generators).await
