@@ -3,110 +3,35 @@
 
 mod rivals;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use http::Method;
-use serde_json::{Value, json};
-use tiphys_cluster::scripted::{self, Answer, Asked};
+use serde_json::json;
+use tiphys_cluster::scripted::Answer;
 
 use super::*;
+use crate::testkit::{REFUSALS, Server};
 
-/// A Lease in a server that checks versions as a real one does, and answers as it should unless a
-/// test says otherwise.
-#[derive(Clone, Default)]
-struct Server(Arc<Mutex<State>>);
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/argocd/leases/tiphys-prod";
 
-#[derive(Default)]
-struct State {
-    lease: Option<Value>,
-    version: u64,
-    /// What the next requests are answered with instead.
-    instead: Vec<Instead>,
+/// Somebody else writes.
+fn write(server: &Server, holder: Option<&str>) {
+    server.put(LEASE, json!({ "spec": { "holderIdentity": holder, "leaseTransitions": 7 } }));
 }
 
-/// An answer that replaces the right one.
-struct Instead {
-    to: Method,
-    answer: Answer,
-    /// The request takes effect all the same.
-    done: bool,
+fn delete(server: &Server) {
+    server.change(|objects| objects.remove(LEASE));
 }
 
-impl Server {
-    fn client(&self) -> Client {
-        let server = self.clone();
-        scripted::client(move |asked| server.answer(asked))
-    }
-
-    fn answer(&self, asked: &Asked) -> Answer {
-        let mut state = self.0.lock().unwrap();
-        let instead = match state.instead.first() {
-            Some(next) if next.to == asked.method => Some(state.instead.remove(0)),
-            Some(_) | None => None,
-        };
-        match instead {
-            Some(Instead { answer, done: false, .. }) => answer,
-            Some(Instead { answer, done: true, .. }) => {
-                state.serve(asked);
-                answer
-            }
-            None => state.serve(asked),
-        }
-    }
-
-    fn next(&self, to: Method, answer: Answer) {
-        self.0.lock().unwrap().instead.push(Instead { to, answer, done: false });
-    }
-
-    /// The request arrives, and its answer does not.
-    fn lose_answer(&self, to: Method) {
-        self.0.lock().unwrap().instead.push(Instead { to, answer: Answer::Cut, done: true });
-    }
-
-    fn holder(&self) -> Option<String> {
-        let state = self.0.lock().unwrap();
-        let holder = state.lease.as_ref()?.pointer("/spec/holderIdentity")?;
-        holder.as_str().map(str::to_owned)
-    }
-
-    /// Somebody else writes.
-    fn write(&self, holder: Option<&str>) {
-        let mut state = self.0.lock().unwrap();
-        let lease = json!({ "spec": { "holderIdentity": holder, "leaseTransitions": 7 } });
-        state.store(lease);
-    }
-
-    fn delete(&self) {
-        self.0.lock().unwrap().lease = None;
-    }
+fn holder(server: &Server) -> Option<String> {
+    let lease = server.get(LEASE)?;
+    lease.pointer("/spec/holderIdentity")?.as_str().map(str::to_owned)
 }
 
-impl State {
-    fn store(&mut self, mut lease: Value) -> Answer {
-        self.version += 1;
-        lease["metadata"]["name"] = "tiphys-prod".into();
-        lease["metadata"]["resourceVersion"] = self.version.to_string().into();
-        self.lease = Some(lease.clone());
-        Answer::Object(lease)
-    }
-
-    fn serve(&mut self, asked: &Asked) -> Answer {
-        match (&asked.method, &self.lease) {
-            (&Method::GET, Some(lease)) => Answer::Object(lease.clone()),
-            (&Method::POST, None) => self.store(asked.body.clone()),
-            (&Method::POST, Some(_)) => Answer::refused(409, "already exists"),
-            (&Method::PUT, Some(lease)) => {
-                let version = "/metadata/resourceVersion";
-                if asked.body.pointer(version) == lease.pointer(version) {
-                    self.store(asked.body.clone())
-                } else {
-                    Answer::refused(409, "the object has been modified")
-                }
-            }
-            _ => Answer::refused(404, "not found"),
-        }
-    }
+/// The next request of this method is answered so.
+fn next(server: &Server, method: Method, answer: Answer) {
+    server.next(method, "/leases", answer);
 }
 
 async fn acquire(server: &Server) -> Result<Lease, ClusterError> {
@@ -126,28 +51,28 @@ fn seconds(seconds: u64) -> Duration {
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_is_free_is_taken_with_the_next_epoch() {
     let (server, lease) = held().await;
-    assert_eq!((server.holder().as_deref(), lease.epoch()), (Some("us"), 1));
+    assert_eq!((holder(&server).as_deref(), lease.epoch()), (Some("us"), 1));
     lease.release().await.unwrap();
-    assert_eq!(server.holder(), None);
+    assert_eq!(holder(&server), None);
     assert_eq!(acquire(&server).await.unwrap().epoch(), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn whoever_is_quicker_has_it() {
     let server = Server::default();
-    server.next(Method::POST, Answer::refused(409, "already exists"));
+    next(&server, Method::POST, Answer::refused(409, "already exists"));
     let lease = acquire(&server).await.unwrap();
     assert_eq!(lease.epoch(), 1, "it was asked for again");
     let server = Server::default();
-    server.write(None);
-    server.next(Method::PUT, Answer::refused(409, "modified"));
+    write(&server, None);
+    next(&server, Method::PUT, Answer::refused(409, "modified"));
     assert_eq!(acquire(&server).await.unwrap().epoch(), 8);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_dead_holder_is_replaced_after_the_duration_and_named_meanwhile() {
     let server = Server::default();
-    server.write(Some("the dead"));
+    write(&server, Some("the dead"));
     let began = Instant::now();
     let named = Mutex::new(Vec::new());
     let tell = |holder: &str| named.lock().unwrap().push(holder.to_owned());
@@ -160,11 +85,11 @@ async fn a_dead_holder_is_replaced_after_the_duration_and_named_meanwhile() {
 #[tokio::test(start_paused = true)]
 async fn a_holder_that_is_alive_keeps_it() {
     let server = Server::default();
-    server.write(Some("the living"));
+    write(&server, Some("the living"));
     let renewing = async {
         loop {
             tokio::time::sleep(RENEWAL).await;
-            server.write(Some("the living"));
+            write(&server, Some("the living"));
         }
     };
     let error = tokio::select! {
@@ -177,23 +102,16 @@ async fn a_holder_that_is_alive_keeps_it() {
 
 #[tokio::test(start_paused = true)]
 async fn what_the_server_refuses_is_said_at_once() {
-    for (code, kind) in [
-        (401, Kind::Denied),
-        (403, Kind::Denied),
-        (410, Kind::Failed),
-        (429, Kind::Unreachable),
-        (500, Kind::Failed),
-        (503, Kind::Unreachable),
-    ] {
+    for (code, kind) in REFUSALS {
         for method in [Method::GET, Method::POST] {
             let server = Server::default();
-            server.next(method.clone(), Answer::refused(code, "no"));
+            next(&server, method.clone(), Answer::refused(code, "no"));
             let error = acquire(&server).await.err().unwrap();
             assert_eq!(error.kind, kind, "{method} {code}: {error}");
         }
     }
     let server = Server::default();
-    server.next(Method::POST, Answer::Cut);
+    next(&server, Method::POST, Answer::Cut);
     assert_eq!(acquire(&server).await.err().unwrap().kind, Kind::Unreachable);
 }
 
@@ -204,7 +122,7 @@ async fn a_slow_answer_does_not_make_the_lease_longer() {
     let lease = acquire(&server).await;
     let mut lease = lease.unwrap();
     assert!(lease.fence().allows(seconds(29)) && !lease.fence().allows(seconds(30)));
-    server.next(Method::PUT, slow);
+    next(&server, Method::PUT, slow);
     assert!(matches!(lease.renew().await, Err(NotRenewed::Unanswered(_))));
     assert!(lease.fence().allows(seconds(4)) && !lease.fence().allows(seconds(5)));
     tokio::time::sleep(seconds(5)).await;
@@ -217,7 +135,7 @@ async fn a_slow_answer_does_not_make_the_lease_longer() {
 #[tokio::test(start_paused = true)]
 async fn a_renewal_whose_answer_was_lost_is_recognised() {
     let (server, mut lease) = held().await;
-    server.lose_answer(Method::PUT);
+    server.lose_answer(Method::PUT, "/leases");
     tokio::time::sleep(RENEWAL).await;
     assert!(matches!(lease.renew().await, Err(NotRenewed::Unanswered(_))));
     let fence = lease.fence();
@@ -229,9 +147,9 @@ async fn a_renewal_whose_answer_was_lost_is_recognised() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_was_taken_or_deleted_is_lost_and_nothing_is_sent_any_more() {
-    let other: fn(&Server) = |server| server.write(Some("another"));
-    let nobody: fn(&Server) = |server| server.write(None);
-    let gone: fn(&Server) = Server::delete;
+    let other: fn(&Server) = |server| write(server, Some("another"));
+    let nobody: fn(&Server) = |server| write(server, None);
+    let gone: fn(&Server) = delete;
     for (change, expected) in [(other, "another"), (nobody, "nobody"), (gone, "nobody")] {
         let (server, mut lease) = held().await;
         change(&server);
@@ -248,7 +166,7 @@ async fn a_server_that_refuses_renewals_ends_it_when_it_runs_out_and_not_before(
     for code in [401, 403, 410, 429, 500] {
         let (server, mut lease) = held().await;
         for _ in 0..9 {
-            server.next(Method::PUT, Answer::refused(code, "no"));
+            next(&server, Method::PUT, Answer::refused(code, "no"));
         }
         let began = Instant::now();
         let error = lease.keep().await;
@@ -259,7 +177,7 @@ async fn a_server_that_refuses_renewals_ends_it_when_it_runs_out_and_not_before(
 #[tokio::test(start_paused = true)]
 async fn what_is_given_up_late_is_not_taken_from_its_next_holder() {
     let (server, lease) = held().await;
-    server.write(Some("another"));
+    write(&server, Some("another"));
     lease.release().await.unwrap();
-    assert_eq!(server.holder().as_deref(), Some("another"));
+    assert_eq!(holder(&server).as_deref(), Some("another"));
 }
