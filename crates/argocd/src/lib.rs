@@ -7,6 +7,7 @@ pub mod application;
 mod client;
 pub mod credentials;
 pub mod installation;
+mod messages;
 pub mod rest;
 pub mod tracking;
 pub mod watch;

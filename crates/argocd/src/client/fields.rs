@@ -7,6 +7,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::application::{Application, OPERATION_INFO, REFRESH};
+use crate::messages::OPERATION_IN_PROGRESS;
 use crate::rest::{CallError, REFRESH_MISSED, REFRESH_TIMEOUT, Refusal, SyncRequest};
 use tiphys_cluster::delete;
 use tiphys_cluster::names::FIELD_MANAGER;
@@ -30,11 +31,11 @@ impl FieldsClient {
 
     /// As through the API: one that was missed is followed by a hard one.
     pub(super) async fn refresh(&self, app: &str) -> Result<Application, CallError> {
-        for (how, patience) in [("normal", REFRESH_MISSED), ("hard", REFRESH_TIMEOUT)] {
+        for (how, timeout) in [("normal", REFRESH_MISSED), ("hard", REFRESH_TIMEOUT)] {
             let asked = json!({ "metadata": { "annotations": { REFRESH: how } } });
             self.patch(app, &asked).await?;
             let began = Instant::now();
-            while began.elapsed() < patience {
+            while began.elapsed() < timeout {
                 tokio::time::sleep(POLL_INTERVAL).await;
                 let application = self.applications.get(app).await.map_err(|e| refused(app, e))?;
                 if application.annotation(REFRESH).is_none() {
@@ -53,7 +54,7 @@ impl FieldsClient {
     ) -> Result<Application, CallError> {
         let before = self.applications.get(app).await.map_err(|e| refused(app, e))?;
         if before.operation.is_some() {
-            let message = "another operation is already in progress".to_owned();
+            let message = OPERATION_IN_PROGRESS.to_owned();
             return Err(CallError::Refused { refusal: Refusal::Busy, message });
         }
         self.patch(app, &operation(&before, request)).await

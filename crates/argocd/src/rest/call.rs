@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{RestClient, Token};
+use crate::messages::{BLOCKED_BY_WINDOW, OPERATION_IN_PROGRESS};
 use tiphys_cluster::chain;
 
 /// Why a request did not get what it asked for.
@@ -50,17 +51,17 @@ impl RestClient {
         method: Method,
         path: &str,
         body: Option<&impl Serialize>,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<A, CallError> {
         let used = self.token.as_ref().map(Token::now);
-        let answer = self.call_once(method.clone(), path, body, patience).await;
+        let answer = self.call_once(method.clone(), path, body, timeout).await;
         let (Some(token), Some(used), Err(CallError::Refused { refusal, .. })) =
             (&self.token, used, &answer)
         else {
             return answer;
         };
         if *refusal == Refusal::Unauthenticated && token.renew(&used).await {
-            return self.call_once(method, path, body, patience).await;
+            return self.call_once(method, path, body, timeout).await;
         }
         answer
     }
@@ -70,7 +71,7 @@ impl RestClient {
         method: Method,
         path: &str,
         body: Option<&impl Serialize>,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<A, CallError> {
         let unanswered = |message: String| CallError::Unanswered { message };
         let request = self.request(method, path, body).map_err(|error| CallError::Refused {
@@ -83,9 +84,9 @@ impl RestClient {
             let body = answer.into_body().collect().await.map_err(|e| unanswered(chain(&e)))?;
             Ok((status, body.to_bytes()))
         };
-        let (status, body) = tokio::time::timeout(patience, exchange)
+        let (status, body) = tokio::time::timeout(timeout, exchange)
             .await
-            .map_err(|_| unanswered(format!("no answer within {} s", patience.as_secs())))??;
+            .map_err(|_| unanswered(format!("no answer within {} s", timeout.as_secs())))??;
         if status.is_success() {
             return serde_json::from_slice(&body)
                 .map_err(|error| unanswered(format!("an answer that cannot be read: {error}")));
@@ -125,12 +126,10 @@ fn refused(status: StatusCode, message: String) -> CallError {
     let refusal = match status {
         StatusCode::UNAUTHORIZED => Refusal::Unauthenticated,
         // The same status as for lack of rights.
-        StatusCode::FORBIDDEN if message.contains("blocked by sync window") => Refusal::Window,
+        StatusCode::FORBIDDEN if message.contains(BLOCKED_BY_WINDOW) => Refusal::Window,
         StatusCode::FORBIDDEN => Refusal::Forbidden,
         StatusCode::NOT_FOUND => Refusal::NotFound,
-        StatusCode::BAD_REQUEST if message.contains("another operation is already in progress") => {
-            Refusal::Busy
-        }
+        StatusCode::BAD_REQUEST if message.contains(OPERATION_IN_PROGRESS) => Refusal::Busy,
         status if status.is_server_error() => return CallError::Unanswered { message },
         _ => Refusal::Other,
     };

@@ -1,0 +1,7 @@
+//! What Argo CD says where its words alone tell two cases apart. Each was seen in 3.2.6; another
+//! version that says it differently needs a line here, and a fact in `e2e/tests/facts`.
+
+/// In a 403 for a sync that a window denies to everybody; a missing right is a 403 too.
+pub(crate) const BLOCKED_BY_WINDOW: &str = "blocked by sync window";
+/// In a 400 for a sync while another operation is under way; a wrong revision is a 400 too.
+pub(crate) const OPERATION_IN_PROGRESS: &str = "another operation is already in progress";
