@@ -22,7 +22,8 @@ const PASSING: [&str; 5] = ["ComponentStatus", "Endpoints", "EndpointSlice", "Ev
 /// Everything that can be listed now.
 pub async fn inventory(client: &Client) -> Result<Inventory, String> {
     let failed = |error: kube::Error| format!("what kinds there are is not known: {error}");
-    let discovery = Discovery::new(client.clone()).run().await.map_err(failed)?;
+    // One request: asking group by group fails if one goes away in between.
+    let discovery = Discovery::new(client.clone()).run_aggregated().await.map_err(failed)?;
     let mut found: BTreeMap<Key, Vec<Value>> = BTreeMap::new();
     for group in discovery.groups() {
         for (resource, capabilities) in group.recommended_resources() {
