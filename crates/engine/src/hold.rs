@@ -92,8 +92,7 @@ impl Hold {
         self.write(&Change::Hold([app.to_owned()].into())).await.map(|_| ())
     }
 
-    /// Lets Argo CD sync an app by itself again. Whoever asks at the same time is written
-    /// together.
+    /// Lets automated sync resume for an app. Concurrent calls share one write.
     pub async fn release_batched(&self, app: &str) -> Result<(), ClusterError> {
         let written = self.pending.together(app, async |ready| {
             self.write(&Change::Release(ready.clone())).await.map(|_| ())
@@ -101,7 +100,7 @@ impl Hold {
         written.await
     }
 
-    /// Takes apps off the list that are no more.
+    /// Releases apps that no longer exist.
     pub(crate) async fn release_all(&self, apps: &BTreeSet<String>) -> Result<(), ClusterError> {
         self.write(&Change::Release(apps.clone())).await.map(|_| ())
     }

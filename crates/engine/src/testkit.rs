@@ -25,6 +25,17 @@ pub(crate) const REFUSALS: [(u16, Kind); 6] = [
     (503, Kind::Unreachable),
 ];
 
+/// A request that does not get what it asks for, in each way that ends an action.
+pub(crate) fn failures() -> [(Answer, Kind); 5] {
+    [
+        (Answer::refused(401, "no"), Kind::Denied),
+        (Answer::refused(403, "no"), Kind::Denied),
+        (Answer::refused(429, "no"), Kind::Unreachable),
+        (Answer::refused(500, "no"), Kind::Failed),
+        (Answer::After(Duration::from_secs(20), Box::new(Answer::Cut)), Kind::Unreachable),
+    ]
+}
+
 /// `b` depends on `a`; runs act through the fields of Applications.
 const PLATFORM: &str = "\
 apiVersion: tiphys.dev/v1alpha1

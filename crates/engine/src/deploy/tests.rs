@@ -67,13 +67,7 @@ async fn what_goes_wrong_before_the_run_ends_it_there_and_gives_up_the_lease() {
         (Method::GET, "configmaps/tiphys-prod", 5),
         (Method::PATCH, "configmaps/tiphys-prod", 6),
     ] {
-        for (answer, kind) in [
-            (Answer::refused(401, "no"), Kind::Denied),
-            (Answer::refused(403, "no"), Kind::Denied),
-            (Answer::refused(429, "no"), Kind::Unreachable),
-            (Answer::refused(500, "no"), Kind::Failed),
-            (Answer::After(Duration::from_secs(20), Box::new(Answer::Cut)), Kind::Unreachable),
-        ] {
+        for (answer, kind) in testkit::failures() {
             let server = argocd::server(&["a", "b"]);
             server.next(method.clone(), path, answer.clone());
             let error = run(&server).await.unwrap_err();

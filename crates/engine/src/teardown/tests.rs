@@ -78,13 +78,7 @@ async fn what_goes_wrong_before_the_first_app_goes_ends_it_there_and_gives_up_th
         (Method::PATCH, "appprojects/apps", 3),
         (Method::DELETE, ROOT, 4),
     ] {
-        for (answer, kind) in [
-            (Answer::refused(401, "no"), Kind::Denied),
-            (Answer::refused(403, "no"), Kind::Denied),
-            (Answer::refused(429, "no"), Kind::Unreachable),
-            (Answer::refused(500, "no"), Kind::Failed),
-            (Answer::After(Duration::from_secs(20), Box::new(Answer::Cut)), Kind::Unreachable),
-        ] {
+        for (answer, kind) in testkit::failures() {
             let (server, teardown) = deployed().await;
             server.next(method.clone(), path, answer.clone());
             let error = run(teardown).await.unwrap_err();
