@@ -65,8 +65,10 @@ pub(crate) async fn after_kills(world: Arc<World>) {
     site.close().await;
 }
 
-/// A run that was stopped for longer than its Lease must not do anything when it goes on.
+/// A run that was stopped for longer than its Lease must not do anything when it goes on, at
+/// whatever moment it was stopped. A soak sets `TIPHYS_E2E_STOPS=20`.
 pub(crate) async fn after_a_stop(world: Arc<World>) {
+    let mut chance = Chance::new(seed());
     let mut site = Site::reference(&world, "stop", Duration::from_secs(2)).await;
     site.platform.apps.retain(|app| {
         let few = ["metallb", "metallb-config", "cert-manager", "cluster-issuers", "ingress-nginx"];
@@ -75,18 +77,43 @@ pub(crate) async fn after_a_stop(world: Arc<World>) {
     site.commit("a few apps");
     let file = site.platform_file();
     configure(&world, &file).await;
-    let stopped = start(&world, &file);
-    tokio::time::sleep(Duration::from_secs(4)).await;
-    signal(&stopped, "STOP");
-    // It waits for the Lease to run out, then takes over.
-    deploy(&world, &file, 0).await;
-    let before = Mark::now(&world);
-    signal(&stopped, "CONT");
-    let output = stopped.wait_with_output().expect("it ends");
-    assert_eq!(output.status.code(), Some(8), "{}", String::from_utf8_lossy(&output.stderr));
-    tokio::time::sleep(Duration::from_secs(2)).await;
-    assert_eq!(before.writes(&site).of_ours(), BTreeMap::new(), "it writes nothing more");
+    for generation in 2..count("TIPHYS_E2E_STOPS", 1) + 2 {
+        for app in &mut site.platform.apps {
+            app.generation = generation;
+        }
+        site.commit("everything changed");
+        let stopped = start(&world, &file);
+        wait_for_lease(&site, "tiphys-stop-reference").await;
+        // The apps need six seconds.
+        let moment = chance.millis(0, 4_000);
+        tokio::time::sleep(moment).await;
+        signal(&stopped, "STOP");
+        // It waits for the Lease to run out, then takes over.
+        deploy(&world, &file, 0).await;
+        let before = Mark::now(&world);
+        signal(&stopped, "CONT");
+        let output = stopped.wait_with_output().expect("it ends");
+        let (code, stdout, stderr) = tiphys::said(&output);
+        let told = format!("stopped {moment:?} after it took the Lease: {stderr}\n{stdout}");
+        assert_eq!(code, Some(8), "{told}");
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert_eq!(before.writes(&site).of_ours(), BTreeMap::new(), "writes nothing; {told}");
+    }
     site.close().await;
+}
+
+/// A run that has not begun yet when it is stopped takes nothing from anybody.
+async fn wait_for_lease(site: &Site, name: &str) {
+    let leases = site.objects("coordination.k8s.io/v1", "Lease", Some("argocd"));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let lease = leases.get_opt(name).await.expect("it can be asked for");
+        if lease.is_some_and(|lease| lease.data["spec"]["holderIdentity"].is_string()) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "nobody took the Lease {name}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// Argo CD's own parts are restarted in the middle of a run.
