@@ -11,7 +11,7 @@ use kube::{Api, Client};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use tiphys_argocd::rest::{Endpoint, REQUEST_TIMEOUT, RestClient, Security};
-use tiphys_cluster::ClusterError;
+use tiphys_cluster::RequestError;
 use tiphys_engine::Hold;
 use tiphys_lab::git::GitServer;
 
@@ -82,7 +82,7 @@ async fn log_in(client: &Client, secret: &str) -> Result<RestClient, String> {
     let secrets: Api<Secret> = Api::namespaced(client.clone(), ARGOCD);
     let read = async |name: &str, field: &str| {
         let secret = secrets.get(name).await;
-        let secret = secret.map_err(|error| ClusterError::kube(name)(error).to_string())?;
+        let secret = secret.map_err(|error| RequestError::because(name)(error).to_string())?;
         let value = secret.data.and_then(|mut data| data.remove(field));
         value.map(|value| value.0).ok_or_else(|| format!("the Secret {name} has no {field}"))
     };

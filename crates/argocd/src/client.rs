@@ -7,10 +7,9 @@ use tiphys_model::Platform;
 use tiphys_model::platform::ArgoCdAccess;
 
 use crate::application::Application;
-use crate::credentials;
+use crate::credentials::{self, CredentialsError};
 use crate::rest::{CallError, RestClient, SyncRequest};
 use fields::FieldsClient;
-use tiphys_cluster::ClusterError;
 use tiphys_cluster::names::Purpose;
 
 /// One of the two ways. Both mean the same.
@@ -26,7 +25,7 @@ impl ArgoCdClient {
         client: &Client,
         platform: &Platform,
         purpose: Purpose,
-    ) -> Result<Self, ClusterError> {
+    ) -> Result<Self, CredentialsError> {
         let namespace = &platform.argocd.namespace;
         match platform.argocd.access {
             ArgoCdAccess::Kubernetes => Ok(ArgoCdClient::Fields(FieldsClient::new(

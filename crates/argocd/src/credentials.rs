@@ -3,18 +3,64 @@
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
 use secrecy::SecretString;
-use tiphys_model::Platform;
-
-use crate::installation;
-use crate::rest::{Endpoint, RestClient, Security};
+use tiphys_cluster::RequestError;
 use tiphys_cluster::names::Purpose;
-use tiphys_cluster::{ClusterError, Kind};
+use tiphys_model::{Exit, Explain, Explanation, Platform, PlatformName};
+
+use crate::installation::{self, InstallationError};
+use crate::rest::{CertificateError, Endpoint, RestClient, Security};
+
+/// Why there is nothing to act with.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum CredentialsError {
+    /// `tiphys configure` has not been here, or somebody was after it.
+    Absent {
+        purpose: Purpose,
+        platform: PlatformName,
+        secret: String,
+        lack: Lack,
+    },
+    Installation(#[from] InstallationError),
+    Certificate(#[from] CertificateError),
+    Request(#[from] RequestError),
+}
+
+#[derive(Debug)]
+pub enum Lack {
+    Secret {
+        namespace: String,
+    },
+    /// The Secret is there, and has no token in it.
+    Token,
+}
+
+impl Explain for CredentialsError {
+    fn explain(&self) -> Explanation {
+        match self {
+            CredentialsError::Absent { purpose, platform, secret, lack } => {
+                let what = format!("there is no token to {purpose} the platform `{platform}` with");
+                let why = match lack {
+                    Lack::Secret { namespace } => {
+                        format!("the Secret {secret} does not exist in the namespace {namespace}")
+                    }
+                    Lack::Token => format!("the Secret {secret} has no `token`"),
+                };
+                Explanation::new(Exit::Configuration, what, why)
+                    .hint("run `tiphys configure` with the same platform file")
+            }
+            CredentialsError::Installation(error) => error.explain(),
+            CredentialsError::Certificate(error) => error.explain(),
+            CredentialsError::Request(error) => error.explain(),
+        }
+    }
+}
 
 /// The token that deploys with, and how Argo CD's API server is known.
 pub async fn deploy(
     client: &Client,
     platform: &Platform,
-) -> Result<(SecretString, Security), ClusterError> {
+) -> Result<(SecretString, Security), CredentialsError> {
     read(client, platform, Purpose::Deploy).await
 }
 
@@ -22,7 +68,7 @@ pub async fn deploy(
 pub async fn teardown(
     client: &Client,
     platform: &Platform,
-) -> Result<(SecretString, Security), ClusterError> {
+) -> Result<(SecretString, Security), CredentialsError> {
     read(client, platform, Purpose::Teardown).await
 }
 
@@ -31,7 +77,7 @@ pub async fn argocd(
     client: &Client,
     platform: &Platform,
     purpose: Purpose,
-) -> Result<RestClient, ClusterError> {
+) -> Result<RestClient, CredentialsError> {
     let (token, security) = read(client, platform, purpose).await?;
     let endpoint = Endpoint::new(client.clone(), &platform.argocd.namespace, security);
     let secrets = Api::namespaced(client.clone(), &platform.argocd.namespace);
@@ -43,27 +89,32 @@ async fn read(
     client: &Client,
     platform: &Platform,
     purpose: Purpose,
-) -> Result<(SecretString, Security), ClusterError> {
+) -> Result<(SecretString, Security), CredentialsError> {
     let (name, namespace) = (purpose.secret(platform), &platform.argocd.namespace);
     let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
     let what = format!("the Secret {name} in {namespace} cannot be read");
-    let secret = secrets.get_opt(&name).await.map_err(ClusterError::kube(what))?;
-    let absent = |why: String| {
-        let what = format!("there is no token to {purpose} the platform `{}` with", platform.name);
-        ClusterError::new(Kind::Configuration, what, why)
-            .hint("run `tiphys configure` with the same platform file")
+    let secret = secrets.get_opt(&name).await.map_err(RequestError::because(what))?;
+    let absent = |lack| CredentialsError::Absent {
+        purpose,
+        platform: platform.name.clone(),
+        secret: name.clone(),
+        lack,
     };
     let Some(secret) = secret else {
         return Err(match installation::check(client, namespace).await {
             // Without an Argo CD, nothing could be set up there.
-            Err(error) if error.kind == Kind::Configuration => error,
-            _ => absent(format!("the Secret {name} does not exist in the namespace {namespace}")),
+            Err(
+                error @ (InstallationError::Absent { .. } | InstallationError::Elsewhere { .. }),
+            ) => error.into(),
+            Err(InstallationError::Request(_)) | Ok(()) => {
+                absent(Lack::Secret { namespace: namespace.clone() })
+            }
         });
     };
     let mut data = secret.data.unwrap_or_default();
     let token = data.remove("token").and_then(|token| String::from_utf8(token.0).ok());
     let token = token.filter(|token| !token.is_empty());
-    let token = token.ok_or_else(|| absent(format!("the Secret {name} has no `token`")))?;
+    let token = token.ok_or_else(|| absent(Lack::Token))?;
     let security = match data.remove("ca.crt") {
         Some(certificate) => Security::trusting(&certificate.0)?,
         // As `tiphys configure` leaves it where Argo CD serves without TLS.

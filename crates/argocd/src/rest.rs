@@ -19,7 +19,7 @@ use crate::application::{Application, OPERATION_INFO};
 pub use call::{CallError, Refusal};
 use tiphys_cluster::agent;
 use token::Token;
-pub use transport::{Endpoint, Security};
+pub use transport::{CertificateError, Endpoint, EndpointError, Security};
 
 /// How long an answer may take that does not wait for Argo CD's controller.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);

@@ -7,7 +7,8 @@ use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client};
 
 use crate::application::Application;
-use tiphys_cluster::ClusterError;
+use tiphys_cluster::{Cause, RequestError};
+use tiphys_model::{Exit, Explain, Explanation, chain};
 
 /// How long one call of the watch lasts, in seconds. A connection that died silently is noticed
 /// five seconds later.
@@ -27,7 +28,51 @@ pub enum WatchEvent {
     /// All that there is has been seen once.
     Listed,
     /// There was trouble; the watch goes on by itself.
-    Failed(ClusterError),
+    Failed(WatchError),
+}
+
+/// A watch that was interrupted.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum WatchError {
+    Request(#[from] RequestError),
+    Stream(#[source] Box<watcher::Error>),
+}
+
+const INTERRUPTED: &str = "the watch on Applications was interrupted";
+
+impl WatchError {
+    #[must_use]
+    pub fn cause(&self) -> Cause {
+        match self {
+            WatchError::Request(error) => error.cause(),
+            WatchError::Stream(_) => Cause::Unreachable,
+        }
+    }
+}
+
+impl From<watcher::Error> for WatchError {
+    fn from(error: watcher::Error) -> Self {
+        match error {
+            watcher::Error::InitialListFailed(error)
+            | watcher::Error::WatchStartFailed(error)
+            | watcher::Error::WatchFailed(error) => {
+                RequestError::because(INTERRUPTED)(error).into()
+            }
+            other => WatchError::Stream(Box::new(other)),
+        }
+    }
+}
+
+impl Explain for WatchError {
+    fn explain(&self) -> Explanation {
+        match self {
+            WatchError::Request(error) => error.explain(),
+            WatchError::Stream(error) => {
+                Explanation::new(Exit::Unreachable, INTERRUPTED, chain(error))
+            }
+        }
+    }
 }
 
 /// Watches the Applications of these names.
@@ -58,7 +103,7 @@ impl Listing {
         event: Result<watcher::Event<Application>, watcher::Error>,
     ) -> Vec<WatchEvent> {
         match event {
-            Err(error) => vec![WatchEvent::Failed(trouble(error))],
+            Err(error) => vec![WatchEvent::Failed(error.into())],
             Ok(watcher::Event::Init) => {
                 self.listed = Some(BTreeSet::new());
                 Vec::new()
@@ -98,20 +143,6 @@ impl Listing {
         let gone = missing.into_iter();
         let gone = gone.map(|(name, version)| WatchEvent::Gone { name, version: version + 1 });
         gone.chain([WatchEvent::Listed]).collect()
-    }
-}
-
-fn trouble(error: watcher::Error) -> ClusterError {
-    let what = "the watch on Applications was interrupted";
-    match error {
-        watcher::Error::InitialListFailed(error)
-        | watcher::Error::WatchStartFailed(error)
-        | watcher::Error::WatchFailed(error) => ClusterError::kube(what)(error),
-        other => ClusterError::new(
-            tiphys_cluster::Kind::Unreachable,
-            what,
-            tiphys_cluster::chain(&other),
-        ),
     }
 }
 

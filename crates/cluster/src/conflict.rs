@@ -2,41 +2,82 @@
 
 use kube::core::Status;
 use serde_json::Value;
+use tiphys_model::{Exit, Explain, Explanation};
 
-use crate::error::{ClusterError, Kind};
+/// An object that cannot be written, because somebody else manages fields of it.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub struct FieldConflict {
+    /// The object, in words.
+    object: String,
+    fields: Vec<Field>,
+    /// What the API server said.
+    message: String,
+}
 
-/// Names the fields that somebody else manages, and who. `what` is the object in words.
-#[must_use]
-pub fn conflict(what: &str, desired: &Value, status: &Status) -> ClusterError {
-    let causes = status.details.iter().flat_map(|details| &details.causes);
-    let fields: Vec<(String, String)> = causes
-        .filter(|cause| cause.reason == "FieldManagerConflict")
-        .map(|cause| {
-            // `conflict with "MANAGER" using v1`
-            let manager = cause.message.split('"').nth(1).unwrap_or(&cause.message);
-            (cause.field.clone(), manager.to_owned())
-        })
-        .collect();
-    let what = format!("{what} has fields that somebody else manages");
-    if fields.is_empty() {
-        return ClusterError::new(Kind::Failed, what, status.message.clone());
+#[derive(Debug)]
+struct Field {
+    path: String,
+    manager: String,
+    needed: Needed,
+}
+
+#[derive(Debug)]
+enum Needed {
+    Value(Value),
+    /// What takes a page to say is found with `--dry-run`, or in the program's sources.
+    Text,
+    /// A secret, or nothing that could be shown.
+    Unsaid,
+}
+
+impl FieldConflict {
+    /// `object` is the object in words, `desired` what it was to become.
+    #[must_use]
+    pub fn new(object: &str, desired: &Value, status: Status) -> Self {
+        let causes = status.details.into_iter().flat_map(|details| details.causes);
+        let fields = causes
+            .filter(|cause| cause.reason == "FieldManagerConflict")
+            .map(|cause| {
+                // `conflict with "MANAGER" using v1`
+                let manager = cause.message.split('"').nth(1).unwrap_or(&cause.message);
+                Field {
+                    manager: manager.to_owned(),
+                    needed: needed(desired, &cause.field),
+                    path: cause.field,
+                }
+            })
+            .collect();
+        FieldConflict { object: object.to_owned(), fields, message: status.message }
     }
-    let said = fields.iter().map(|(field, manager)| {
-        let wanted = match field_value(desired, field) {
-            // What takes a page to say is found with `--dry-run`, or in the program's sources.
-            Some(Value::String(text)) if text.lines().count() > 1 => {
-                ", and Tiphys needs another text".to_owned()
-            }
-            Some(value) if desired["kind"] != "Secret" => {
-                format!(", and Tiphys needs {value}")
-            }
-            _ => String::new(),
-        };
-        format!("`{field}` is managed by `{manager}`{wanted}")
-    });
-    ClusterError::new(Kind::Failed, what, said.collect::<Vec<_>>().join("; ")).hint(
-        "let whoever manages it set the same value, or take the field out, and run this again",
-    )
+}
+
+impl Explain for FieldConflict {
+    fn explain(&self) -> Explanation {
+        let what = format!("{} has fields that somebody else manages", self.object);
+        if self.fields.is_empty() {
+            return Explanation::new(Exit::Failed, what, &self.message);
+        }
+        let said = self.fields.iter().map(|Field { path, manager, needed }| {
+            let needed = match needed {
+                Needed::Value(value) => format!(", and Tiphys needs {value}"),
+                Needed::Text => ", and Tiphys needs another text".to_owned(),
+                Needed::Unsaid => String::new(),
+            };
+            format!("`{path}` is managed by `{manager}`{needed}")
+        });
+        Explanation::new(Exit::Failed, what, said.collect::<Vec<_>>().join("; ")).hint(
+            "let whoever manages it set the same value, or take the field out, and run this again",
+        )
+    }
+}
+
+fn needed(desired: &Value, path: &str) -> Needed {
+    match field_value(desired, path) {
+        Some(Value::String(text)) if text.lines().count() > 1 => Needed::Text,
+        Some(value) if desired["kind"] != "Secret" => Needed::Value(value.clone()),
+        _ => Needed::Unsaid,
+    }
 }
 
 /// The value at a path as the API server writes it in conflicts: `.spec.source.path`,

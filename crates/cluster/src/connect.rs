@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
+use tiphys_model::{Exit, Explain, Explanation, chain};
 
 use crate::agent;
-use crate::error::{ClusterError, Kind, chain};
+use crate::request::RequestError;
 
 /// How to reach the cluster, as people say it.
 #[derive(Debug, Clone, Default)]
@@ -29,12 +30,12 @@ pub enum Place {
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Access {
-    pub async fn client(&self) -> Result<Client, ClusterError> {
+    pub async fn client(&self) -> Result<Client, ConnectError> {
         let mut config = self.config().await?;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.read_timeout = None;
         let client = Client::try_from(config)
-            .map_err(ClusterError::kube("the cluster cannot be addressed"))?;
+            .map_err(RequestError::because("the cluster cannot be addressed"))?;
         Ok(agent::named(&client, agent::PROGRAM))
     }
 
@@ -46,7 +47,7 @@ impl Access {
         if configured { Place::Outside } else { Place::Inside }
     }
 
-    async fn config(&self) -> Result<Config, ClusterError> {
+    async fn config(&self) -> Result<Config, ConnectError> {
         let options = KubeConfigOptions { context: self.context.clone(), ..Default::default() };
         let config = match &self.kubeconfig {
             Some(file) => match Kubeconfig::read_from(file) {
@@ -55,23 +56,55 @@ impl Access {
             },
             // With a context given, only a kubeconfig can have it.
             None if self.context.is_some() => Config::from_kubeconfig(&options).await,
-            None => return Config::infer().await.map_err(|error| no_config(&chain(&error))),
-        };
-        config.map_err(|error| match &error {
-            KubeconfigError::LoadContext(_) | KubeconfigError::CurrentContextNotSet => {
-                let what = match &self.context {
-                    Some(context) => format!("the kubeconfig has no context `{context}`"),
-                    None => "the kubeconfig has no current context".to_owned(),
-                };
-                ClusterError::new(Kind::Configuration, what, chain(&error))
-                    .hint("`kubectl config get-contexts` lists them; choose one with --context")
+            None => {
+                return Config::infer()
+                    .await
+                    .map_err(|error| ConnectError::Nothing(Box::new(error)));
             }
-            _ => no_config(&chain(&error)),
+        };
+        config.map_err(|error| match error {
+            KubeconfigError::LoadContext(_) | KubeconfigError::CurrentContextNotSet => {
+                let context = self.context.clone();
+                ConnectError::NoContext { context, source: Box::new(error) }
+            }
+            error => ConnectError::Kubeconfig(Box::new(error)),
         })
     }
 }
 
-fn no_config(why: &str) -> ClusterError {
-    ClusterError::new(Kind::Configuration, "there is no usable kubeconfig", why)
-        .hint("give one with --kubeconfig or KUBECONFIG")
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum ConnectError {
+    Kubeconfig(#[source] Box<KubeconfigError>),
+    /// Neither a kubeconfig nor a pod's own account.
+    Nothing(#[source] Box<InferConfigError>),
+    NoContext {
+        /// The current one, if none was given.
+        context: Option<String>,
+        source: Box<KubeconfigError>,
+    },
+    Client(#[from] RequestError),
+}
+
+impl Explain for ConnectError {
+    fn explain(&self) -> Explanation {
+        let unusable = |why| {
+            Explanation::new(Exit::Configuration, "there is no usable kubeconfig", why)
+                .hint("give one with --kubeconfig or KUBECONFIG")
+        };
+        match self {
+            ConnectError::Kubeconfig(error) => unusable(chain(error)),
+            ConnectError::Nothing(error) => unusable(chain(error)),
+            ConnectError::NoContext { context, source } => {
+                let what = match context {
+                    Some(context) => format!("the kubeconfig has no context `{context}`"),
+                    None => "the kubeconfig has no current context".to_owned(),
+                };
+                Explanation::new(Exit::Configuration, what, chain(source))
+                    .hint("`kubectl config get-contexts` lists them; choose one with --context")
+            }
+            ConnectError::Client(error) => error.explain(),
+        }
+    }
 }

@@ -6,14 +6,14 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
-use crate::error::ClusterError;
+use crate::request::RequestError;
 
 const NUDGED: &str = "tiphys.dev/nudged";
 
 /// An API server that has just begun to serve a CRD may not be able to list its objects for a
 /// moment. If the CRD is deleted then, it is not tried again until the CRD changes: so it is
 /// changed.
-pub async fn nudge(client: &Client, crd: &Value) -> Result<(), ClusterError> {
+pub async fn nudge(client: &Client, crd: &Value) -> Result<(), RequestError> {
     if !is_forgotten(crd) {
         return Ok(());
     }
@@ -26,7 +26,9 @@ pub async fn nudge(client: &Client, crd: &Value) -> Result<(), ClusterError> {
         Ok(_) => Ok(()),
         // It has gone meanwhile, or another one has come.
         Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => Ok(()),
-        Err(error) => Err(ClusterError::kube(format!("the CRD {name} cannot be written"))(error)),
+        Err(error) => {
+            Err(RequestError::because(format!("the CRD {name} cannot be written"))(error))
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use kube::Api;
 use kube::api::{DeleteParams, Preconditions};
 use serde::de::DeserializeOwned;
 
-use crate::error::ClusterError;
+use crate::request::RequestError;
 
 /// Parameters that fit the object with this uid only: another one of the same name is not ours.
 #[must_use]
@@ -22,13 +22,13 @@ pub async fn delete<K>(
     name: &str,
     params: &DeleteParams,
     what: impl Into<String>,
-) -> Result<(), ClusterError>
+) -> Result<(), RequestError>
 where
     K: Clone + DeserializeOwned + Debug,
 {
     match objects.delete(name, params).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => Ok(()),
-        Err(error) => Err(ClusterError::kube(what)(error)),
+        Err(error) => Err(RequestError::because(what)(error)),
     }
 }

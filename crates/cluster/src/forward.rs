@@ -3,10 +3,11 @@
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::ListParams;
+use tiphys_model::{Exit, Explain, Explanation};
 use tokio::io::DuplexStream;
 use tokio::sync::oneshot;
 
-use crate::error::{ClusterError, Kind};
+use crate::request::RequestError;
 
 /// A connection to a port of a pod.
 pub struct Forward {
@@ -15,14 +16,36 @@ pub struct Forward {
     pub refused: oneshot::Receiver<String>,
 }
 
+/// A port that cannot be reached.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum ForwardError {
+    Request(#[from] RequestError),
+    /// The API server promised a connection and gave none.
+    NoStream {
+        what: String,
+    },
+}
+
+impl Explain for ForwardError {
+    fn explain(&self) -> Explanation {
+        match self {
+            ForwardError::Request(error) => error.explain(),
+            ForwardError::NoStream { what } => {
+                Explanation::new(Exit::Unreachable, what, "no stream")
+            }
+        }
+    }
+}
+
 /// A pod with these labels that is ready; `None` if there is none.
 pub async fn ready_pod(
     pods: &Api<Pod>,
     labels: &str,
     what: &str,
-) -> Result<Option<Pod>, ClusterError> {
+) -> Result<Option<Pod>, RequestError> {
     let list = pods.list(&ListParams::default().labels(labels)).await;
-    Ok(list.map_err(ClusterError::kube(what))?.items.into_iter().find(is_ready))
+    Ok(list.map_err(RequestError::because(what))?.items.into_iter().find(is_ready))
 }
 
 /// Connects to a port of a pod.
@@ -31,11 +54,10 @@ pub async fn forward(
     pod: &str,
     port: u16,
     what: &str,
-) -> Result<Forward, ClusterError> {
-    let mut forward = pods.portforward(pod, &[port]).await.map_err(ClusterError::kube(what))?;
+) -> Result<Forward, ForwardError> {
+    let mut forward = pods.portforward(pod, &[port]).await.map_err(RequestError::because(what))?;
     let parts = forward.take_stream(port).zip(forward.take_error(port));
-    let (stream, error) =
-        parts.ok_or_else(|| ClusterError::new(Kind::Unreachable, what, "no stream"))?;
+    let (stream, error) = parts.ok_or_else(|| ForwardError::NoStream { what: what.to_owned() })?;
     let (sender, refused) = oneshot::channel();
     tokio::spawn(async move {
         if let Some(error) = error.await {

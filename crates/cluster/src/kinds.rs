@@ -8,7 +8,7 @@ use kube::discovery::verbs;
 use kube::{Api, Client, Discovery};
 use serde::Deserialize;
 
-use crate::error::ClusterError;
+use crate::request::RequestError;
 
 /// All kinds, each in the version that the cluster recommends.
 pub struct Kinds {
@@ -45,9 +45,9 @@ impl fmt::Display for ObjectName {
 impl Kinds {
     /// One request: an API that is registered and does not answer is left out, where asking each
     /// of them would fail.
-    pub async fn discover(client: &Client) -> Result<Self, ClusterError> {
+    pub async fn discover(client: &Client) -> Result<Self, RequestError> {
         let found = Discovery::new(client.clone()).run_aggregated().await;
-        let found = found.map_err(ClusterError::kube("the cluster does not say what it has"))?;
+        let found = found.map_err(RequestError::because("the cluster does not say what it has"))?;
         let all = found.groups().flat_map(kube::discovery::ApiGroup::recommended_resources);
         let known = all.map(|(resource, capabilities)| {
             let listable = capabilities.supports_operation(verbs::LIST)

@@ -9,19 +9,19 @@ mod connect;
 pub mod crds;
 pub mod delete;
 mod encoded;
-mod error;
 pub mod excerpt;
 pub mod forward;
 mod kinds;
 pub mod names;
+mod request;
 #[cfg(feature = "scripted")]
 pub mod scripted;
 pub mod stuck;
 pub mod workload;
 
-pub use conflict::conflict;
-pub use connect::{Access, Place};
+pub use conflict::FieldConflict;
+pub use connect::{Access, ConnectError, Place};
 pub use encoded::encoded;
-pub use error::{ClusterError, Kind, chain};
 pub use kinds::{Kinds, ObjectName};
 pub use kube::Client;
+pub use request::{Cause, RequestError};

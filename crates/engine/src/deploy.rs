@@ -9,26 +9,27 @@ use std::sync::Arc;
 
 use kube::{Api, Client};
 use tiphys_model::operation::PlanTag;
-use tiphys_model::{Plan, Platform, Role};
+use tiphys_model::{Explain, Explanation, Plan, Platform, Role};
 use tiphys_run::{Action, Event, Revisions, Verdict};
 
-use crate::engine::{Engine, Setup};
-use crate::generators::{self, Generators, sets};
-use crate::graph::{DeployedGraph, GraphStore};
-use crate::hold::Hold;
-use crate::lease::Lease;
+use crate::engine::{Engine, RunError, Setup};
+use crate::generators::{self, GeneratorError, Generators, sets};
+use crate::graph::{DeployedGraph, GraphError, GraphStore};
+use crate::hold::{Hold, HoldError};
+use crate::lease::{Lease, LeaseError};
 use crate::run_update::RunUpdate;
-use crate::signals::Signals;
+use crate::signals::{SignalError, Signals};
 use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::Application;
+use tiphys_argocd::credentials::CredentialsError;
 use tiphys_argocd::rest::CallError;
 use tiphys_cluster::Place;
+use tiphys_cluster::RequestError;
 use tiphys_cluster::agent;
 use tiphys_cluster::names::{self, Purpose};
-use tiphys_cluster::{ClusterError, Kind};
 use tiphys_evidence::EvidenceCollector;
 use tiphys_evidence::criteria::Prober;
-use tiphys_install::definitions;
+use tiphys_install::definitions::{self, DefinitionsError};
 
 /// What is to be deployed.
 pub struct Deploy {
@@ -44,12 +45,47 @@ pub struct Deploy {
 }
 
 /// Asked once the revision is known, before anything is changed.
-pub type Check = Box<dyn Fn(&Revisions) -> Result<(), ClusterError> + Send>;
+pub type Check = Box<dyn Fn(&Revisions) -> Result<(), Refused> + Send>;
+/// Why the caller does not want this revision.
+pub type Refused = Box<dyn Explain + Send + Sync>;
+
+/// Why a deployment could not begin, or not go on.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum DeployError {
+    Refused(Refused),
+    Signals(#[from] SignalError),
+    Credentials(#[from] CredentialsError),
+    Definitions(#[from] DefinitionsError),
+    Lease(#[from] LeaseError),
+    Hold(#[from] HoldError),
+    Generators(#[from] GeneratorError),
+    Graph(#[from] GraphError),
+    Run(#[from] RunError),
+    Request(#[from] RequestError),
+}
+
+impl Explain for DeployError {
+    fn explain(&self) -> Explanation {
+        match self {
+            DeployError::Refused(error) => error.explain(),
+            DeployError::Signals(error) => error.explain(),
+            DeployError::Credentials(error) => error.explain(),
+            DeployError::Definitions(error) => error.explain(),
+            DeployError::Lease(error) => error.explain(),
+            DeployError::Hold(error) => error.explain(),
+            DeployError::Generators(error) => error.explain(),
+            DeployError::Graph(error) => error.explain(),
+            DeployError::Run(error) => error.explain(),
+            DeployError::Request(error) => error.explain(),
+        }
+    }
+}
 
 impl Deploy {
     /// Deploys. Whatever the end, the Lease is given up if it is still ours; what is not Done
     /// stays held.
-    pub async fn run(self, updates: &dyn Fn(RunUpdate)) -> Result<Verdict, ClusterError> {
+    pub async fn run(self, updates: &dyn Fn(RunUpdate)) -> Result<Verdict, DeployError> {
         let note = |text: String| updates(RunUpdate::Note(text));
         let mut signals = Signals::listen_in_run()?;
         let prepared = tokio::select! {
@@ -66,11 +102,11 @@ impl Deploy {
         match lease.release().await {
             Ok(()) => outcome,
             // The outcome says more.
-            Err(error) => outcome.and(Err(error)),
+            Err(error) => outcome.and(Err(error.into())),
         }
     }
 
-    async fn prepare(&self, note: &impl Fn(String)) -> Result<(ArgoCdClient, Lease), ClusterError> {
+    async fn prepare(&self, note: &impl Fn(String)) -> Result<(ArgoCdClient, Lease), DeployError> {
         let argocd = ArgoCdClient::new(&self.client, &self.platform, Purpose::Deploy).await?;
         let namespace = &self.platform.argocd.namespace;
         definitions::verify(&self.client, namespace).await?;
@@ -93,13 +129,13 @@ impl Deploy {
         lease: &mut Lease,
         signals: &mut Signals,
         updates: &dyn Fn(RunUpdate),
-    ) -> Result<Verdict, ClusterError> {
+    ) -> Result<Verdict, DeployError> {
         let namespace = &self.platform.argocd.namespace;
         let project = &self.platform.argocd.project;
         let hold = Arc::new(Hold::new(self.client.clone(), namespace, project, &run));
         let revisions = tokio::select! {
             revisions = self.bring_in(&argocd, &hold, lease.epoch(), updates) => revisions?,
-            error = lease.keep() => return Err(error),
+            error = lease.keep() => return Err(error.into()),
             signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
         };
         let store = GraphStore::new(&self.client, namespace, &self.platform.name);
@@ -138,7 +174,7 @@ impl Deploy {
 
     /// Keeps what this run sets out to deploy, so that a teardown finds it even if the run is
     /// killed.
-    async fn note_plan(&self, store: &GraphStore) -> Result<DeployedGraph, ClusterError> {
+    async fn note_plan(&self, store: &GraphStore) -> Result<DeployedGraph, DeployError> {
         let mut graph = match store.read().await? {
             Some(graph) => graph,
             None => DeployedGraph::new(&self.platform, store.list_before().await?),
@@ -155,7 +191,7 @@ impl Deploy {
         hold: &Hold,
         epoch: u64,
         updates: &dyn Fn(RunUpdate),
-    ) -> Result<Revisions, ClusterError> {
+    ) -> Result<Revisions, DeployError> {
         let note = |text: String| updates(RunUpdate::Note(text));
         let deployed = self.plan.apps.iter().filter(|app| app.role == Role::Act);
         let deployed: BTreeSet<String> = deployed.map(|app| app.app.name.to_string()).collect();
@@ -170,14 +206,10 @@ impl Deploy {
             tag: PlanTag::of(&self.plan.digest),
             epoch,
         };
-        (self.check)(&generators.newest().await?)?;
+        (self.check)(&generators.newest().await?).map_err(DeployError::Refused)?;
         note(format!("holding {} apps in the project `{project}`", deployed.len()));
         let terminate = async |app: &str| match argocd.terminate(app, project).await {
-            Err(error @ CallError::Unanswered { .. }) => Err(ClusterError::new(
-                Kind::Unreachable,
-                format!("the automated sync of `{app}` cannot be stopped"),
-                error.to_string(),
-            )),
+            Err(error @ CallError::Unanswered { .. }) => Err(error),
             // Refused: it has ended by itself.
             Ok(()) | Err(CallError::Refused { .. }) => Ok(()),
         };

@@ -1,5 +1,7 @@
 //! What executes a run. A new engine is a module like `local`, and a line in each `match` here.
 
+mod error;
+
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -15,9 +17,10 @@ use crate::local;
 use crate::run_update::RunUpdate;
 use crate::signals::Signals;
 use tiphys_argocd::ArgoCdClient;
-use tiphys_cluster::ClusterError;
 use tiphys_evidence::attach_evidence;
 use tiphys_evidence::criteria::Prober;
+
+pub use error::RunError;
 
 /// The engines of runs on a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +66,7 @@ impl Engine {
         noted: &dyn Fn(&Event),
         look: impl AsyncFn(&str, Evidence) -> Evidence,
         updates: &dyn Fn(RunUpdate),
-    ) -> Result<Verdict, ClusterError> {
+    ) -> Result<Verdict, RunError> {
         let plan = setup.plan.clone();
         let (sender, events) = unbounded();
         let tell = |time, event: Event| {
@@ -90,7 +93,7 @@ impl Engine {
             () = &mut narrated => ended,
             error = lease.keep() => {
                 narrated.await;
-                Err(error)
+                Err(error.into())
             }
         }
     }

@@ -4,6 +4,7 @@
 //! A generator is done when its operation has succeeded and its children are there. Its health is
 //! no question: a child that is held is not healthy, so who waited for it would wait for ever.
 
+mod error;
 mod pinned;
 pub(crate) mod sets;
 #[cfg(test)]
@@ -23,10 +24,12 @@ use tiphys_run::{ConditionKind, Observation, Revisions};
 
 use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::{self, Application, ResourceStatus};
-use tiphys_argocd::rest::{CallError, Refusal, SyncRequest};
+use tiphys_argocd::rest::{CallError, SyncRequest};
+use tiphys_cluster::RequestError;
 use tiphys_cluster::names;
-use tiphys_cluster::{ClusterError, Kind};
 use tokio::time::Instant;
+
+pub use error::GeneratorError;
 
 /// How long the operation of a generator may take.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(300);
@@ -56,29 +59,29 @@ pub(crate) struct Generated {
 
 impl Generators<'_> {
     /// What the root app's source is at now.
-    pub(crate) async fn newest(&self) -> Result<Revisions, ClusterError> {
+    pub(crate) async fn newest(&self) -> Result<Revisions, GeneratorError> {
         let name = names::root_application(self.platform);
         Ok(self.refresh(&name).await?.1.revisions)
     }
 
     /// Brings every generator to the newest commit.
-    pub(crate) async fn sync(&self) -> Result<Generated, ClusterError> {
+    pub(crate) async fn sync(&self) -> Result<Generated, GeneratorError> {
         self.sync_one(names::root_application(self.platform)).await
     }
 
     /// A generator as it is, compared with its source.
-    async fn refresh(&self, name: &str) -> Result<(Application, Observation), ClusterError> {
+    async fn refresh(&self, name: &str) -> Result<(Application, Observation), GeneratorError> {
         let refreshed = self.argocd.refresh(name, &self.platform.argocd.root_project).await;
-        let application = refreshed.map_err(|error| refused(name, &error))?;
+        let application = refreshed.map_err(|source| refused(name, source))?;
         let seen = observe(&application)?;
         match seen.conditions.iter().find(|condition| condition.kind != ConditionKind::Sync) {
-            Some(condition) => Err(broken(name, &condition.message)),
+            Some(condition) => Err(failed(name, &condition.message)),
             None => Ok((application, seen)),
         }
     }
 
     /// A generator, then those that it has created.
-    fn sync_one(&self, name: String) -> BoxFuture<'_, Result<Generated, ClusterError>> {
+    fn sync_one(&self, name: String) -> BoxFuture<'_, Result<Generated, GeneratorError>> {
         async move {
             let (application, seen) = self.refresh(&name).await?;
             refuse_waves(&application)?;
@@ -108,14 +111,9 @@ impl Generators<'_> {
         &self,
         name: &str,
         seen: &Observation,
-    ) -> Result<Application, ClusterError> {
-        let app = AppName::parse(name).map_err(|error| {
-            ClusterError::new(
-                Kind::Configuration,
-                format!("the generator `{name}`"),
-                error.to_string(),
-            )
-        })?;
+    ) -> Result<Application, GeneratorError> {
+        let app = AppName::parse(name)
+            .map_err(|source| GeneratorError::Name { generator: name.to_owned(), source })?;
         let operation = OperationId { plan: self.tag, app, epoch: self.epoch, attempt: 1 };
         let request = SyncRequest {
             project: &self.platform.argocd.root_project,
@@ -123,32 +121,30 @@ impl Generators<'_> {
             revisions: &seen.revisions,
             prune: false,
         };
-        self.argocd.sync(name, request).await.map_err(|error| refused(name, &error))?;
+        self.argocd.sync(name, request).await.map_err(|source| refused(name, source))?;
         let began = Instant::now();
         while began.elapsed() < OPERATION_TIMEOUT {
             tokio::time::sleep(POLL).await;
             let what = format!("the generator `{name}` cannot be read");
             let application =
-                self.applications.get(name).await.map_err(ClusterError::kube(what))?;
+                self.applications.get(name).await.map_err(RequestError::because(what))?;
             match gate::operation(&observe(&application)?, &operation) {
                 OperationProgress::Succeeded(_) => return Ok(application),
-                OperationProgress::Failed { message } => return Err(broken(name, &message)),
+                OperationProgress::Failed { message } => return Err(failed(name, &message)),
                 OperationProgress::Replaced { by } => {
-                    return Err(broken(name, &format!("{by} has started another operation")));
+                    let (generator, by) = (name.to_owned(), by.to_string());
+                    return Err(GeneratorError::Replaced { generator, by });
                 }
                 OperationProgress::Running | OperationProgress::Unseen => {}
             }
         }
-        Err(broken(
-            name,
-            &format!("its operation did not end within {} s", OPERATION_TIMEOUT.as_secs()),
-        ))
+        Err(GeneratorError::Unfinished { generator: name.to_owned(), after: OPERATION_TIMEOUT })
     }
 
     /// Whether a child creates Applications: those are in the generators' project.
-    async fn is_generator(&self, name: &str) -> Result<bool, ClusterError> {
+    async fn is_generator(&self, name: &str) -> Result<bool, GeneratorError> {
         let what = format!("the Application `{name}` cannot be read");
-        let child = self.applications.get_opt(name).await.map_err(ClusterError::kube(what))?;
+        let child = self.applications.get_opt(name).await.map_err(RequestError::because(what))?;
         Ok(child.is_some_and(|child| self.is_in_root_project(&child)))
     }
 
@@ -161,7 +157,7 @@ impl Generators<'_> {
         &self,
         apps: &BTreeSet<String>,
         generated: &Generated,
-    ) -> Result<Vec<Application>, ClusterError> {
+    ) -> Result<Vec<Application>, GeneratorError> {
         let began = Instant::now();
         let timeout = if generated.sets { SETS_TIMEOUT } else { CHILDREN_TIMEOUT };
         loop {
@@ -171,33 +167,19 @@ impl Generators<'_> {
             for application in &listed {
                 missing.remove(application.name());
                 if application.spec.project != self.platform.argocd.project {
-                    elsewhere.push(format!(
-                        "{} ({})",
-                        application.name(),
-                        application.spec.project
-                    ));
+                    let project = application.spec.project.clone();
+                    elsewhere.push((application.name().to_owned(), project));
                 }
             }
             if !elsewhere.is_empty() {
-                let project = &self.platform.argocd.project;
-                return Err(ClusterError::new(
-                    Kind::Configuration,
-                    format!("Applications of the platform are not in its project `{project}`"),
-                    elsewhere.join(", "),
-                )
-                .hint("a hold on the project does not concern them: give them the right project"));
+                let project = self.platform.argocd.project.clone();
+                return Err(GeneratorError::OtherProject { project, apps: elsewhere });
             }
             if missing.is_empty() {
                 return Ok(listed);
             }
             if began.elapsed() > timeout {
-                let missing: Vec<String> = missing.into_iter().collect();
-                return Err(ClusterError::new(
-                    Kind::NotFound,
-                    format!("there is no Application for {}", missing.join(", ")),
-                    format!("no generator has created them within {} s", timeout.as_secs()),
-                )
-                .hint("add them to the root app's source, or take them out of the platform file"));
+                return Err(GeneratorError::NoApplications { apps: missing, after: timeout });
             }
             tokio::time::sleep(POLL).await;
         }
@@ -236,43 +218,27 @@ fn is_application(resource: &ResourceStatus) -> bool {
 
 /// With waves, Argo CD would create the children one after the other, each when the one before
 /// is healthy: an order of its own beside the platform's.
-fn refuse_waves(application: &Application) -> Result<(), ClusterError> {
+fn refuse_waves(application: &Application) -> Result<(), GeneratorError> {
     let resources = application.status.resources.iter().flatten();
     let waves: BTreeSet<i64> =
         resources.filter(|resource| is_application(resource)).map(|r| r.sync_wave).collect();
     if waves.len() < 2 {
         return Ok(());
     }
-    Err(ClusterError::new(
-        Kind::Configuration,
-        format!("the Applications that `{}` creates have different sync waves", application.name()),
-        format!("{waves:?}; a hold keeps the first of them from becoming healthy, for ever"),
-    )
-    .hint("remove the annotations argocd.argoproj.io/sync-wave: the platform file has the order"))
+    Err(GeneratorError::Waves { generator: application.name().to_owned(), waves })
 }
 
-fn observe(application: &Application) -> Result<Observation, ClusterError> {
-    application.observe().map_err(|error| broken(application.name(), &error.to_string()))
+fn observe(application: &Application) -> Result<Observation, GeneratorError> {
+    application.observe().map_err(|source| GeneratorError::Unreadable {
+        generator: application.name().to_owned(),
+        source,
+    })
 }
 
-fn refused(name: &str, error: &CallError) -> ClusterError {
-    let what = format!("the generator `{name}` cannot be synced");
-    let kind = match error {
-        CallError::Refused { refusal, .. } => match refusal {
-            Refusal::Unauthenticated | Refusal::Forbidden => Kind::Denied,
-            Refusal::NotFound => Kind::Configuration,
-            Refusal::Window | Refusal::Busy | Refusal::Other => Kind::Failed,
-        },
-        CallError::Unanswered { .. } => Kind::Unreachable,
-    };
-    let failure = ClusterError::new(kind, what, error.to_string());
-    match kind {
-        Kind::Denied | Kind::Configuration => failure.hint("`tiphys configure` sets it up"),
-        _ => failure,
-    }
+fn refused(name: &str, source: CallError) -> GeneratorError {
+    GeneratorError::Call { generator: name.to_owned(), source }
 }
 
-fn broken(name: &str, why: &str) -> ClusterError {
-    ClusterError::new(Kind::Failed, format!("the generator `{name}` cannot be synced"), why)
-        .hint("repair its source, and run the same command again")
+fn failed(name: &str, message: &str) -> GeneratorError {
+    GeneratorError::Failed { generator: name.to_owned(), message: message.to_owned() }
 }

@@ -2,6 +2,7 @@
 //! edges of its last Done, and what the cluster had before the platform came.
 
 mod app;
+mod error;
 mod platform;
 mod store;
 
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use tiphys_model::{AppIx, Plan, Platform, Role};
 
 pub use app::DeployedApp;
+pub use error::GraphError;
 pub use platform::Settings;
 pub use store::GraphStore;
 

@@ -14,9 +14,10 @@ use k8s_openapi::api::coordination::v1::{Lease as Object, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::PostParams;
 use kube::{Api, Client};
+use tiphys_cluster::RequestError;
 use tiphys_cluster::delete;
 use tiphys_cluster::names::{FIELD_MANAGER, MANAGED_BY};
-use tiphys_cluster::{ClusterError, Kind};
+use tiphys_model::{Exit, Explain, Explanation};
 use tiphys_run::Time;
 use tokio::time::Instant;
 
@@ -79,13 +80,47 @@ impl Fence {
     }
 }
 
+/// Why there is no Lease, or none any more.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum LeaseError {
+    /// Another run is alive.
+    Held {
+        name: String,
+        holder: String,
+    },
+    Lost {
+        holder: String,
+    },
+    Request(#[from] RequestError),
+}
+
+impl Explain for LeaseError {
+    fn explain(&self) -> Explanation {
+        match self {
+            LeaseError::Held { name, holder } => Explanation::new(
+                Exit::Held,
+                "another run holds the platform",
+                format!("{holder} keeps renewing the Lease `{name}`"),
+            )
+            .hint("wait until it has ended, or end it"),
+            LeaseError::Lost { holder } => Explanation::new(
+                Exit::Held,
+                "the platform's Lease was lost",
+                format!("{holder} holds it now"),
+            ),
+            LeaseError::Request(error) => error.explain(),
+        }
+    }
+}
+
 /// Why a Lease could not be renewed.
 #[derive(Debug)]
 pub enum NotRenewed {
     /// Somebody else holds it.
     Lost { holder: String },
     /// There was no answer; it may still be ours.
-    Unanswered(ClusterError),
+    Unanswered(RequestError),
 }
 
 impl Lease {
@@ -98,14 +133,14 @@ impl Lease {
         identity: &str,
         action: &str,
         waiting_for: impl Fn(&str),
-    ) -> Result<Lease, ClusterError> {
+    ) -> Result<Lease, LeaseError> {
         let leases: Api<Object> = Api::namespaced(client, namespace);
         let what = || format!("the Lease `{name}` cannot be taken");
         let clock = Clock(Instant::now());
         let mut waiting = Waiting::default();
         let mut announced = false;
         loop {
-            let found = leases.get_opt(name).await.map_err(ClusterError::kube(what()))?;
+            let found = leases.get_opt(name).await.map_err(RequestError::because(what()))?;
             let next = waiting.decide(clock.now(), found.as_ref().map(read).as_ref());
             let sent = clock.now();
             let taken = match (next, found) {
@@ -123,7 +158,9 @@ impl Lease {
                     tokio::time::sleep(POLL).await;
                     continue;
                 }
-                (Next::GiveUp { holder }, _) => return Err(busy(name, &holder)),
+                (Next::GiveUp { holder }, _) => {
+                    return Err(LeaseError::Held { name: name.to_owned(), holder });
+                }
             };
             match taken {
                 Ok(object) => {
@@ -132,7 +169,7 @@ impl Lease {
                 }
                 // Somebody was quicker: look again.
                 Err(kube::Error::Api(status)) if status.code == 409 => {}
-                Err(error) => return Err(ClusterError::kube(what())(error)),
+                Err(error) => return Err(RequestError::because(what())(error).into()),
             }
         }
     }
@@ -177,16 +214,12 @@ impl Lease {
     }
 
     /// Renews it until that fails for good: for what is done while no run is in progress.
-    pub async fn keep(&mut self) -> ClusterError {
+    pub async fn keep(&mut self) -> LeaseError {
         loop {
             tokio::time::sleep(RENEWAL).await;
             match self.renew().await {
-                Err(NotRenewed::Lost { holder }) => {
-                    let what = "the platform's Lease was lost";
-                    let why = format!("{holder} holds it now");
-                    return ClusterError::new(Kind::Conflict, what, why);
-                }
-                Err(NotRenewed::Unanswered(error)) if self.has_run_out() => return error,
+                Err(NotRenewed::Lost { holder }) => return LeaseError::Lost { holder },
+                Err(NotRenewed::Unanswered(error)) if self.has_run_out() => return error.into(),
                 Ok(()) | Err(NotRenewed::Unanswered(_)) => {}
             }
         }
@@ -212,7 +245,7 @@ impl Lease {
     }
 
     /// Removes it: there is no platform any more for which to hold it.
-    pub async fn remove(self) -> Result<(), ClusterError> {
+    pub async fn remove(self) -> Result<(), RequestError> {
         self.fence.close();
         let ObjectMeta { name, uid, .. } = self.object.metadata;
         let name = name.unwrap_or_default();
@@ -221,7 +254,7 @@ impl Lease {
     }
 
     /// Gives it up, so that the next run need not wait.
-    pub async fn release(mut self) -> Result<(), ClusterError> {
+    pub async fn release(mut self) -> Result<(), RequestError> {
         self.fence.close();
         if let Some(spec) = &mut self.object.spec {
             spec.holder_identity = None;
@@ -232,23 +265,14 @@ impl Lease {
             // It is somebody else's already.
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
             Err(error) => {
-                Err(ClusterError::kube(format!("the Lease `{name}` cannot be given up"))(error))
+                Err(RequestError::because(format!("the Lease `{name}` cannot be given up"))(error))
             }
         }
     }
 }
 
 fn unanswered(error: kube::Error) -> NotRenewed {
-    NotRenewed::Unanswered(ClusterError::kube("the Lease cannot be renewed")(error))
-}
-
-fn busy(name: &str, holder: &str) -> ClusterError {
-    ClusterError::new(
-        Kind::Conflict,
-        "another run holds the platform",
-        format!("{holder} keeps renewing the Lease `{name}`"),
-    )
-    .hint("wait until it has ended, or end it")
+    NotRenewed::Unanswered(RequestError::because("the Lease cannot be renewed")(error))
 }
 
 fn read(object: &Object) -> Read {

@@ -18,11 +18,14 @@ pub mod teardown;
 #[cfg(test)]
 mod testkit;
 
-pub use deploy::{Check, Deploy};
-pub use engine::Engine;
-pub use graph::{DeployedApp, DeployedGraph, GraphStore, Names};
-pub use hold::Hold;
-pub use lease::{Fence, Lease};
+pub use deploy::{Check, Deploy, DeployError, Refused};
+pub use engine::{Engine, RunError};
+pub use generators::GeneratorError;
+pub use graph::{DeployedApp, DeployedGraph, GraphError, GraphStore, Names};
+pub use hold::{Hold, HoldError};
+pub use lease::{Fence, Lease, LeaseError};
 pub use run_update::RunUpdate;
-pub use signals::Signals;
-pub use teardown::{Extent, ForcedFinalizer, Leftover, Teardown, TeardownOptions, TeardownOutcome};
+pub use signals::{SignalError, Signals};
+pub use teardown::{
+    Extent, ForcedFinalizer, Leftover, Teardown, TeardownError, TeardownOptions, TeardownOutcome,
+};

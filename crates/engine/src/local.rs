@@ -16,7 +16,7 @@ use tiphys_model::AppIx;
 use tiphys_run::{Driver, Event, Machine, Time, Verdict};
 use tokio::sync::mpsc::unbounded_channel;
 
-use crate::engine::Setup;
+use crate::engine::{RunError, Setup};
 use crate::lease::Lease;
 use crate::run_update::RunUpdate;
 use crate::signals::Signals;
@@ -25,7 +25,6 @@ use effects::Effects;
 use kubernetes_events::EventPublisher;
 use probe_schedule::{ProbeSchedule, Probes};
 use tiphys_argocd::watch;
-use tiphys_cluster::ClusterError;
 use tiphys_evidence::EvidenceCollector;
 
 /// Runs to the end, and renews the Lease meanwhile.
@@ -35,7 +34,7 @@ pub(crate) async fn run(
     signals: &mut Signals,
     events: &dyn Fn(Time, Event),
     updates: &dyn Fn(RunUpdate),
-) -> Result<Verdict, ClusterError> {
+) -> Result<Verdict, RunError> {
     let names: BTreeMap<String, AppIx> = setup
         .plan
         .graph

@@ -1,9 +1,10 @@
 //! What a person or a supervisor says to the process.
 
+use std::io;
+
+use tiphys_model::{Exit, Explain, Explanation};
 use tiphys_run::Signal;
 use tokio::signal::unix::{self, SignalKind};
-
-use tiphys_cluster::{ClusterError, Kind};
 
 /// SIGINT and SIGTERM, one after the other as they come.
 pub struct Signals {
@@ -14,7 +15,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    pub fn listen() -> Result<Self, ClusterError> {
+    pub fn listen() -> Result<Self, SignalError> {
         Ok(Signals {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
@@ -23,7 +24,7 @@ impl Signals {
     }
 
     /// The same for a run, which goes on when its terminal goes away.
-    pub(crate) fn listen_in_run() -> Result<Self, ClusterError> {
+    pub(crate) fn listen_in_run() -> Result<Self, SignalError> {
         Ok(Signals { _hangup: Some(listen(SignalKind::hangup())?), ..Signals::listen()? })
     }
 
@@ -36,10 +37,19 @@ impl Signals {
     }
 }
 
-fn listen(kind: SignalKind) -> Result<unix::Signal, ClusterError> {
-    unix::signal(kind).map_err(|error| {
-        ClusterError::new(Kind::Failed, "signals cannot be received", error.to_string())
-    })
+fn listen(kind: SignalKind) -> Result<unix::Signal, SignalError> {
+    unix::signal(kind).map_err(SignalError)
+}
+
+/// Signals would end the process instead of being heard.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub struct SignalError(#[source] io::Error);
+
+impl Explain for SignalError {
+    fn explain(&self) -> Explanation {
+        Explanation::new(Exit::Failed, "signals cannot be received", self.0.to_string())
+    }
 }
 
 #[cfg(test)]

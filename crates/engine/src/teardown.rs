@@ -6,6 +6,7 @@
 
 mod after;
 mod before;
+mod error;
 mod force;
 mod generators;
 mod leftovers;
@@ -30,6 +31,7 @@ use crate::hold::Hold;
 use crate::lease::Lease;
 use crate::run_update::RunUpdate;
 use crate::signals::Signals;
+pub use error::TeardownError;
 pub use force::ForcedFinalizer;
 pub use leftovers::Leftover;
 pub use leftovers::leftovers;
@@ -38,7 +40,7 @@ use tiphys_argocd::application::{self, Application};
 use tiphys_cluster::Kinds;
 use tiphys_cluster::agent;
 use tiphys_cluster::names;
-use tiphys_cluster::{ClusterError, Kind};
+use tiphys_cluster::{Cause, RequestError};
 use tiphys_evidence::EvidenceCollector;
 use tiphys_install::bootstrap;
 
@@ -90,7 +92,7 @@ pub struct TeardownOutcome {
 
 impl Teardown {
     /// Tears down. Whatever the end, the Lease is given up if it is still ours.
-    pub async fn run(self, updates: &dyn Fn(RunUpdate)) -> Result<TeardownOutcome, ClusterError> {
+    pub async fn run(self, updates: &dyn Fn(RunUpdate)) -> Result<TeardownOutcome, TeardownError> {
         let mut signals = Signals::listen_in_run()?;
         let ended = |verdict| TeardownOutcome { verdict, leftovers: Vec::new() };
         let namespace = &self.platform.argocd.namespace;
@@ -125,9 +127,12 @@ impl Teardown {
                 let ended = named.remove_primitives_at_last(&mut signals, &note).await?;
                 Ok(TeardownOutcome { verdict: ended.unwrap_or(Verdict::Succeeded), leftovers })
             }
-            Ok(End::Stays(torn_down)) => lease.release().await.map(|()| torn_down),
+            Ok(End::Stays(torn_down)) => {
+                lease.release().await?;
+                Ok(torn_down)
+            }
             // What went wrong says more than what the Lease does.
-            Err(error) => lease.release().await.and(Err(error)),
+            Err(error) => lease.release().await.map_err(TeardownError::from).and(Err(error)),
         }
     }
 
@@ -137,7 +142,7 @@ impl Teardown {
         &self,
         signals: &mut Signals,
         note: &dyn Fn(String),
-    ) -> Result<Option<Verdict>, ClusterError> {
+    ) -> Result<Option<Verdict>, TeardownError> {
         if self.extent != Extent::Platform || self.options.keep_primitives {
             return Ok(None);
         }
@@ -150,7 +155,7 @@ impl Teardown {
     }
 
     /// Whether there is anything to do.
-    async fn is_there(&self) -> Result<bool, ClusterError> {
+    async fn is_there(&self) -> Result<bool, TeardownError> {
         if self.graph.is_some() {
             return Ok(true);
         }
@@ -168,7 +173,7 @@ impl Teardown {
         lease: &mut Lease,
         signals: &mut Signals,
         updates: &dyn Fn(RunUpdate),
-    ) -> Result<End, ClusterError> {
+    ) -> Result<End, TeardownError> {
         let kinds = Kinds::discover(&self.client).await?;
         let forced = force::resolve(&kinds, &self.options.forced)?;
         let app_resources = Arc::new(AppResources::new(&self.client, kinds));
@@ -189,10 +194,10 @@ impl Teardown {
         context: &Context<'_>,
         lease: &mut Lease,
         signals: &mut Signals,
-    ) -> Result<End, ClusterError> {
+    ) -> Result<End, TeardownError> {
         let (argocd, graph) = tokio::select! {
             prepared = self.prepare(context) => prepared?,
-            error = lease.keep() => return Err(error),
+            error = lease.keep() => return Err(error.into()),
             signal = signals.next() => return Ok(End::stays(Verdict::Interrupted(signal))),
         };
         let graph = RefCell::new(graph);
@@ -212,7 +217,7 @@ impl Teardown {
         }
         tokio::select! {
             end = self.finish(context, graph) => end,
-            error = lease.keep() => Err(error),
+            error = lease.keep() => Err(error.into()),
             signal = signals.next() => Ok(End::stays(Verdict::Interrupted(signal))),
         }
     }
@@ -224,7 +229,7 @@ impl Teardown {
         graph: &RefCell<DeployedGraph>,
         lease: &mut Lease,
         signals: &mut Signals,
-    ) -> Result<Verdict, ClusterError> {
+    ) -> Result<Verdict, TeardownError> {
         let engine = self.engine.name();
         (context.updates)(RunUpdate::Began { run: context.run.clone(), engine, revisions: None });
         let collector = EvidenceCollector::with(&self.client, &argocd);
@@ -249,15 +254,15 @@ impl Teardown {
         let look = async |app: &str, evidence| {
             context.app_resources.explain(app, project, collector.as_ref(), evidence).await
         };
-        self.engine.run(setup, lease, signals, &noted, look, context.updates).await
+        Ok(self.engine.run(setup, lease, signals, &noted, look, context.updates).await?)
     }
 
-    async fn applications(&self) -> Result<Vec<Application>, ClusterError> {
+    async fn applications(&self) -> Result<Vec<Application>, RequestError> {
         let namespace = &self.platform.argocd.namespace;
         let applications: Api<Application> = Api::namespaced(self.client.clone(), namespace);
         match application::list(&applications, |_| true).await {
             // Without Argo CD there are none.
-            Err(error) if error.kind == Kind::NotFound => Ok(Vec::new()),
+            Err(error) if error.cause() == Cause::NotFound => Ok(Vec::new()),
             listed => listed,
         }
     }

@@ -10,29 +10,29 @@ use std::time::Duration;
 use http::Method;
 use kube::Client;
 use serde_json::{Value, json};
-use tiphys_cluster::Kind;
 use tiphys_cluster::scripted::{self, Answer, Asked};
+use tiphys_model::Exit;
 use tiphys_model::Platform;
 use tiphys_spec::{Source, Sources};
 
 /// What an API server refuses with, and what we call it.
-pub(crate) const REFUSALS: [(u16, Kind); 6] = [
-    (401, Kind::Denied),
-    (403, Kind::Denied),
-    (410, Kind::Failed),
-    (429, Kind::Unreachable),
-    (500, Kind::Failed),
-    (503, Kind::Unreachable),
+pub(crate) const REFUSALS: [(u16, Exit); 6] = [
+    (401, Exit::Credentials),
+    (403, Exit::Credentials),
+    (410, Exit::Failed),
+    (429, Exit::Unreachable),
+    (500, Exit::Failed),
+    (503, Exit::Unreachable),
 ];
 
 /// A request that does not get what it asks for, in each way that ends an action.
-pub(crate) fn failures() -> [(Answer, Kind); 5] {
+pub(crate) fn failures() -> [(Answer, Exit); 5] {
     [
-        (Answer::refused(401, "no"), Kind::Denied),
-        (Answer::refused(403, "no"), Kind::Denied),
-        (Answer::refused(429, "no"), Kind::Unreachable),
-        (Answer::refused(500, "no"), Kind::Failed),
-        (Answer::After(Duration::from_secs(20), Box::new(Answer::Cut)), Kind::Unreachable),
+        (Answer::refused(401, "no"), Exit::Credentials),
+        (Answer::refused(403, "no"), Exit::Credentials),
+        (Answer::refused(429, "no"), Exit::Unreachable),
+        (Answer::refused(500, "no"), Exit::Failed),
+        (Answer::After(Duration::from_secs(20), Box::new(Answer::Cut)), Exit::Unreachable),
     ]
 }
 

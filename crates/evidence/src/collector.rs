@@ -22,9 +22,9 @@ use tiphys_run::Evidence;
 
 pub use attach::attach_evidence;
 use events::{EventList, ReportedEvent};
+use tiphys_argocd::ArgoCdClient;
+use tiphys_argocd::credentials::{self, CredentialsError};
 use tiphys_argocd::rest::{CallError, REQUEST_TIMEOUT, RestClient};
-use tiphys_argocd::{ArgoCdClient, credentials};
-use tiphys_cluster::ClusterError;
 use tiphys_cluster::ObjectName;
 use tiphys_cluster::excerpt::{EVENTS, cut};
 use tiphys_cluster::names::Purpose;
@@ -64,7 +64,7 @@ impl EvidenceCollector {
     }
 
     /// With the token that deploys.
-    pub async fn of(client: &Client, platform: &Platform) -> Result<Self, ClusterError> {
+    pub async fn of(client: &Client, platform: &Platform) -> Result<Self, CredentialsError> {
         let argocd = credentials::argocd(client, platform, Purpose::Deploy).await?;
         Ok(EvidenceCollector::new(client.clone(), argocd))
     }

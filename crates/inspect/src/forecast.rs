@@ -9,8 +9,7 @@ use tiphys_model::{Plan, PlannedApp, Platform, Role};
 use tiphys_run::gate::{Start, start};
 
 use tiphys_argocd::application::{self, Application};
-use tiphys_cluster::ClusterError;
-use tiphys_cluster::names;
+use tiphys_cluster::{RequestError, names};
 
 /// One line for the root app, and one for each app in start order.
 pub struct Forecast {
@@ -22,7 +21,7 @@ pub async fn forecast(
     client: &Client,
     platform: &Platform,
     plan: &Plan,
-) -> Result<Forecast, ClusterError> {
+) -> Result<Forecast, RequestError> {
     let api: Api<Application> = Api::namespaced(client.clone(), &platform.argocd.namespace);
     let root = names::root_application(platform);
     let mut names: BTreeSet<&str> = plan.apps.iter().map(|app| app.app.name.as_str()).collect();

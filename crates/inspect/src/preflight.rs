@@ -24,13 +24,12 @@ use tiphys_assess::preflight::tools::Needs;
 use tiphys_assess::preflight::{
     Findings, Problem, Report, Requirement, Section, Trouble, credentials,
 };
-use tiphys_model::{Bootstrap, Platform};
+use tiphys_model::{Bootstrap, Exit, Explain, Explanation, Platform};
 use tokio::time::timeout;
 
-use tiphys_cluster::Access;
-use tiphys_cluster::{ClusterError, Kind};
+use tiphys_cluster::{Access, RequestError};
 use tiphys_install::https::{Answer, Unanswered};
-use tiphys_install::mounted::Mounted;
+use tiphys_install::mounted::{Mounted, MountedError};
 
 /// How long one program, endpoint or request may take: what hangs has failed.
 const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -83,7 +82,7 @@ impl Preflight<'_> {
     }
 
     /// What only has to be there, and whether the folder can be read at all.
-    fn counted(&self, mounted: &Mounted, unreadable: Option<&ClusterError>) -> Findings {
+    fn counted(&self, mounted: &Mounted, unreadable: Option<&MountedError>) -> Findings {
         let mut findings = Findings::default();
         if let Some(error) = unreadable {
             let folder = Requirement::new(Section::Credentials, "folder", "can be read");
@@ -101,18 +100,20 @@ async fn within<T>(
     what: &str,
     asked: impl Future<Output = Result<T, kube::Error>>,
 ) -> Result<T, Problem> {
-    let answer = within_patience(async { asked.await.map_err(ClusterError::kube(what)) });
-    answer.await.map_err(|error| problem(&error))
+    in_time(async { asked.await.map_err(RequestError::because(what)) }).await
 }
 
-async fn within_patience<T>(
-    asked: impl Future<Output = Result<T, ClusterError>>,
-) -> Result<T, ClusterError> {
-    timeout(ENDPOINT_TIMEOUT, asked).await.unwrap_or_else(|_| {
-        let what = "the cluster cannot be reached";
-        let error = ClusterError::new(Kind::Unreachable, what, silence());
-        Err(error.hint("check that the cluster is up and the kubeconfig's server is right"))
-    })
+async fn in_time<T, E: Explain>(asked: impl Future<Output = Result<T, E>>) -> Result<T, Problem> {
+    match timeout(ENDPOINT_TIMEOUT, asked).await {
+        Ok(answer) => answer.map_err(|error| problem(&error)),
+        Err(_) => Err(Problem {
+            trouble: Trouble::Unreachable,
+            why: format!("the cluster cannot be reached: {}", silence()),
+            next: Some(
+                "check that the cluster is up and the kubeconfig's server is right".to_owned(),
+            ),
+        }),
+    }
 }
 
 /// An answer of a server on the web within its time.
@@ -142,11 +143,12 @@ fn silence() -> String {
     format!("no answer within {} s", ENDPOINT_TIMEOUT.as_secs())
 }
 
-fn problem(error: &ClusterError) -> Problem {
-    let trouble = match error.kind {
-        Kind::Denied => Trouble::Rejected,
-        Kind::Unreachable => Trouble::Unreachable,
-        Kind::Configuration | Kind::NotFound | Kind::Conflict | Kind::Failed => Trouble::Missing,
+fn problem(error: &impl Explain) -> Problem {
+    let Explanation { exit, next, .. } = error.explain();
+    let trouble = match exit {
+        Exit::Credentials => Trouble::Rejected,
+        Exit::Unreachable => Trouble::Unreachable,
+        _ => Trouble::Missing,
     };
-    Problem { trouble, why: error.to_string(), next: error.next.clone() }
+    Problem { trouble, why: error.to_string(), next }
 }

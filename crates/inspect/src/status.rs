@@ -1,5 +1,6 @@
 //! What the status of a platform is derived from, read from a cluster. Nothing is written.
 
+mod error;
 mod follow;
 
 use std::collections::BTreeMap;
@@ -16,14 +17,15 @@ use tiphys_assess::status::{Installed, LeaseSeen, Seen, Situation};
 use tiphys_model::{Plan, Platform};
 
 use tiphys_argocd::application::{Application, Unreadable};
+use tiphys_cluster::RequestError;
 use tiphys_cluster::names;
-use tiphys_cluster::{ClusterError, Kind};
 use tiphys_engine::graph::GraphStore;
 use tiphys_engine::hold::windows;
 use tiphys_engine::lease::ACTION;
 use tiphys_engine::teardown::{self, Leftover};
 use tiphys_evidence::criteria::{self, Prober};
 
+pub use error::StatusError;
 pub use follow::follow;
 
 /// Objects in one answer: what is not of the platform is thrown away page by page.
@@ -38,19 +40,16 @@ pub async fn read(
     prober: &Prober,
     platform: &Platform,
     plan: &Plan,
-) -> Result<Situation, ClusterError> {
+) -> Result<Situation, StatusError> {
     in_time(read_all(client, prober, platform, plan)).await
 }
 
 /// What the removed apps of a platform have left.
-pub async fn leftovers(
-    client: &Client,
-    platform: &Platform,
-) -> Result<Vec<Leftover>, ClusterError> {
+pub async fn leftovers(client: &Client, platform: &Platform) -> Result<Vec<Leftover>, StatusError> {
     in_time(async {
         let store = GraphStore::new(client, &platform.argocd.namespace, &platform.name);
         match store.read().await? {
-            Some(graph) => teardown::leftovers(client, platform, &graph).await,
+            Some(graph) => Ok(teardown::leftovers(client, platform, &graph).await?),
             None => Ok(Vec::new()),
         }
     })
@@ -58,14 +57,8 @@ pub async fn leftovers(
 }
 
 /// A connection that died silently would be waited for for ever.
-async fn in_time<T>(
-    look: impl Future<Output = Result<T, ClusterError>>,
-) -> Result<T, ClusterError> {
-    let late = |_| {
-        let why = format!("no answer within {} s", READ_TIMEOUT.as_secs());
-        ClusterError::new(Kind::Unreachable, "the cluster does not answer", why)
-            .hint("check that the cluster is up and the kubeconfig's server is right")
-    };
+async fn in_time<T>(look: impl Future<Output = Result<T, StatusError>>) -> Result<T, StatusError> {
+    let late = |_| StatusError::NoAnswer { within: READ_TIMEOUT };
     tokio::time::timeout(READ_TIMEOUT, look).await.map_err(late)?
 }
 
@@ -74,7 +67,7 @@ async fn read_all(
     prober: &Prober,
     platform: &Platform,
     plan: &Plan,
-) -> Result<Situation, ClusterError> {
+) -> Result<Situation, StatusError> {
     let namespace = &platform.argocd.namespace;
     let applications: Api<Application> = Api::namespaced(client.clone(), namespace);
     let mut found = Found::new(platform, plan);
@@ -85,7 +78,7 @@ async fn read_all(
             Err(kube::Error::Api(status)) if status.code == 404 => {
                 return Ok(found.without_argocd());
             }
-            Err(error) => return Err(ClusterError::kube(unreadable(namespace))(error)),
+            Err(error) => return Err(RequestError::because(unreadable(namespace))(error).into()),
         };
         for application in &list.items {
             found.take(application)?;
@@ -130,7 +123,7 @@ impl Found {
         }
     }
 
-    fn take(&mut self, application: &Application) -> Result<(), ClusterError> {
+    fn take(&mut self, application: &Application) -> Result<(), Unreadable> {
         let slot = if application.name() == self.root_name {
             &mut self.root
         } else {
@@ -209,13 +202,9 @@ fn with_criteria((seen, unmet): (&Option<Seen>, &Vec<Arc<str>>)) -> Option<Seen>
 }
 
 /// What is to be known of an Application, without that which only a run asks about.
-pub(crate) fn seen(application: &Application) -> Result<Seen, ClusterError> {
-    let unreadable = |error: Unreadable| {
-        let what = format!("the Application `{}` cannot be judged", application.name());
-        ClusterError::new(Kind::Failed, what, error.to_string())
-    };
-    let observation = application.observe().map_err(unreadable)?;
-    let health_since = application.health_since().map_err(unreadable)?;
+pub(crate) fn seen(application: &Application) -> Result<Seen, Unreadable> {
+    let observation = application.observe()?;
+    let health_since = application.health_since()?;
     Ok(Seen { observation: observation.into(), health_since })
 }
 
@@ -229,18 +218,18 @@ struct Around {
 }
 
 impl Around {
-    async fn read(client: &Client, platform: &Platform) -> Result<Around, ClusterError> {
+    async fn read(client: &Client, platform: &Platform) -> Result<Around, StatusError> {
         let namespace = &platform.argocd.namespace;
         let kind = GroupVersionKind::gvk("argoproj.io", "v1alpha1", "AppProject");
         let projects: Api<DynamicObject> =
             Api::namespaced_with(client.clone(), namespace, &ApiResource::from_gvk(&kind));
         let name = &platform.argocd.project;
         let what = format!("the AppProject `{name}` cannot be read");
-        let project = projects.get_opt(name).await.map_err(ClusterError::kube(what))?;
+        let project = projects.get_opt(name).await.map_err(RequestError::because(what))?;
         let leases: Api<LeaseObject> = Api::namespaced(client.clone(), namespace);
         let name = names::own(platform);
         let what = format!("the Lease `{name}` cannot be read");
-        let lease = leases.get_opt(&name).await.map_err(ClusterError::kube(what))?;
+        let lease = leases.get_opt(&name).await.map_err(RequestError::because(what))?;
         let windows = project.as_ref().and_then(|project| {
             project.data.pointer("/spec/syncWindows").and_then(Value::as_array).cloned()
         });
@@ -307,6 +296,6 @@ mod tests {
         let at = |time: &str| since(json!({ "status": "Healthy", "lastTransitionTime": time }));
         assert_eq!(at("2026-11-15T12:00:40Z").unwrap().map(|stamp| stamp.0), Some(1_794_744_040));
         assert_eq!(since(json!({ "status": "Healthy" })).unwrap(), None);
-        assert!(at("yesterday").unwrap_err().why.contains("lastTransitionTime"));
+        assert!(at("yesterday").unwrap_err().to_string().contains("lastTransitionTime"));
     }
 }

@@ -5,6 +5,7 @@
 
 mod admin;
 mod apply;
+mod error;
 mod fetch;
 mod found;
 mod outdated;
@@ -19,21 +20,24 @@ use kube::{Api, Client};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tiphys_model::Platform;
-use tiphys_model::bootstrap::{Bootstrap, Primitive, PrimitiveName};
+use tiphys_model::bootstrap::Bootstrap;
 use tokio::time::Instant;
 
 use crate::mounted::Mounted;
-pub use admin::{Rotation, rotate_initial, rotate_own};
-pub use apply::{Adoption, Applied};
+pub use admin::{PasswordError, Rotation, rotate_initial, rotate_own};
+pub use apply::{Adoption, Applied, ApplyError};
 use apply::{Applier, object_name};
-pub use fetch::fetch;
+pub use error::{CheckError, InstallError, PrepareError};
+pub use fetch::{FetchError, fetch};
 pub use found::{Found, found};
-pub use remove::remove;
+pub use pins::DowngradeError;
+pub use ready::ReadyError;
+pub use remove::{RemoveError, remove};
 use render::PULL_SECRET;
 pub use render::{RenderError, RenderInput, Rendered, Stage, render};
-use tiphys_cluster::encoded;
 use tiphys_cluster::names::Purpose;
-use tiphys_cluster::{ClusterError, Kind};
+use tiphys_cluster::{RequestError, encoded};
+pub use trouble::Trouble;
 
 /// The primitives of a platform, ready to be installed.
 pub struct Installation<'a> {
@@ -51,25 +55,25 @@ pub async fn prepare(
     platform: &Platform,
     bootstrap: &Bootstrap,
     mounted: &Mounted,
-) -> Result<Vec<Rendered>, ClusterError> {
+) -> Result<Vec<Rendered>, PrepareError> {
     let mut all = Vec::new();
     for primitive in &bootstrap.primitives {
         let given = fetch(folder, primitive, mounted).await?;
-        all.push(render(platform, bootstrap, primitive, &given).map_err(|error| {
-            let what = format!("the manifests of {} cannot be used", primitive.name.title());
-            ClusterError::new(Kind::Configuration, what, error.to_string())
-                .hint(format!("see {}, and its patches", primitive.manifests))
+        let rendered = render(platform, bootstrap, primitive, &given);
+        all.push(rendered.map_err(|source| PrepareError::Render {
+            primitive: Box::new(primitive.clone()),
+            source,
         })?);
     }
     Ok(all)
 }
 
 /// Whether Phase 1 has come to its end: the token that runs act with is the last thing it makes.
-pub async fn is_bootstrapped(client: &Client, platform: &Platform) -> Result<bool, ClusterError> {
+pub async fn is_bootstrapped(client: &Client, platform: &Platform) -> Result<bool, RequestError> {
     let secrets: Api<Secret> = Api::namespaced(client.clone(), &platform.argocd.namespace);
     let name = Purpose::Deploy.secret(platform);
     let what = format!("the Secret {name} in {} cannot be read", platform.argocd.namespace);
-    Ok(secrets.get_opt(&name).await.map_err(ClusterError::kube(what))?.is_some())
+    Ok(secrets.get_opt(&name).await.map_err(RequestError::because(what))?.is_some())
 }
 
 /// The stages of all primitives side by side: each is ready before the next one begins.
@@ -85,12 +89,12 @@ pub fn stages(rendered: &[Rendered]) -> Vec<Stage> {
 
 impl Installation<'_> {
     /// Refuses what is somebody else's, and what would be a step back.
-    pub async fn check(&self) -> Result<(), ClusterError> {
+    pub async fn check(&self) -> Result<(), CheckError> {
         for one in self.rendered {
             let primitive = &one.primitive;
             match found(self.client, primitive).await? {
                 Found::Foreign { seen } if self.adoption == Adoption::Refused => {
-                    return Err(foreign(primitive, &seen));
+                    return Err(CheckError::Foreign { primitive: primitive.name, seen });
                 }
                 Found::Ours { version: Some(version) } => pins::check(primitive, &version)?,
                 Found::Absent | Found::Ours { version: None } | Found::Foreign { .. } => {}
@@ -100,7 +104,7 @@ impl Installation<'_> {
     }
 
     /// What would be changed.
-    pub async fn try_out(&self) -> Result<Vec<Applied>, ClusterError> {
+    pub async fn try_out(&self) -> Result<Vec<Applied>, ApplyError> {
         let mut all = Vec::new();
         for stage in stages(self.rendered) {
             all.extend(self.applier(true).apply(&stage.objects).await?);
@@ -109,7 +113,7 @@ impl Installation<'_> {
     }
 
     /// Installs, and waits until everything works.
-    pub async fn run(&self, tell: &dyn Fn(String)) -> Result<Vec<Applied>, ClusterError> {
+    pub async fn run(&self, tell: &dyn Fn(String)) -> Result<Vec<Applied>, InstallError> {
         let mut all = Vec::new();
         for (number, stage) in stages(self.rendered).iter().enumerate() {
             tell(format!("applying {} objects: {}", stage.objects.len(), stage.name));
@@ -126,7 +130,7 @@ impl Installation<'_> {
     }
 
     /// What another installer cannot know: with what images are pulled, and before that where.
-    pub async fn run_pull_secrets(&self) -> Result<(), ClusterError> {
+    pub async fn run_pull_secrets(&self) -> Result<(), ApplyError> {
         let secrets = self.pull_secrets();
         if secrets.is_empty() {
             return Ok(());
@@ -163,26 +167,4 @@ impl Installation<'_> {
         };
         self.rendered.iter().map(secret).collect()
     }
-}
-
-fn foreign(primitive: &Primitive, seen: &[String]) -> ClusterError {
-    let title = primitive.name.title();
-    ClusterError::new(
-        Kind::Configuration,
-        format!("there is an {title} that Tiphys has not installed"),
-        format!("{} already there", said(seen)),
-    )
-    .hint(match primitive.name {
-        PrimitiveName::ArgoCd => {
-            "leave `spec.bootstrap` out to use it as it is, remove it, or take it over with --adopt"
-        }
-        PrimitiveName::Workflows | PrimitiveName::Events => {
-            "leave it out of `spec.bootstrap`, remove it, or take it over with --adopt"
-        }
-    })
-}
-
-fn said(seen: &[String]) -> String {
-    let verb = if seen.len() == 1 { "is" } else { "are" };
-    format!("{} {verb}", seen.join(" and "))
 }

@@ -9,6 +9,7 @@ mod jwt;
 mod keys;
 pub(crate) mod objects;
 mod remove;
+mod retry;
 mod rights;
 mod rotate;
 mod tokens;
@@ -18,20 +19,24 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use kube::Client;
 use serde_json::{Map, Value, json};
-use tiphys_model::Platform;
+use tiphys_argocd::installation::{self, InstallationError};
+use tiphys_model::{Exit, Explain, Explanation, Platform};
 
 use crate::mounted::Git;
+pub use intent::IntentError;
 use intent::{How, Intent};
 use keys::ARGOCD_SECRET;
+pub use keys::KeysError;
 use objects::Desired;
-pub use remove::remove;
+pub use objects::DesiredError;
+pub use remove::{RemoveError, remove};
+pub use retry::TokenUpdateError;
+use retry::again;
 pub use rotate::rotate;
 use tiphys_cluster::encoded;
 use tiphys_cluster::names::{FIELD_MANAGER, Purpose};
-use tiphys_cluster::{ClusterError, Kind};
+pub use tokens::TokenError;
 use tokens::TokenIssuer;
-
-const ATTEMPTS: u32 = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -76,6 +81,38 @@ impl fmt::Display for Change {
     }
 }
 
+/// Why the platform's part of Argo CD is not what it should be.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum ConfigureError {
+    Desired(#[from] DesiredError),
+    Installation(#[from] InstallationError),
+    Intent(#[from] IntentError),
+    /// The root app syncs by itself.
+    Automated {
+        /// The root app, in words.
+        object: String,
+    },
+    Tokens(#[from] TokenUpdateError),
+}
+
+impl Explain for ConfigureError {
+    fn explain(&self) -> Explanation {
+        match self {
+            ConfigureError::Desired(error) => error.explain(),
+            ConfigureError::Installation(error) => error.explain(),
+            ConfigureError::Intent(error) => error.explain(),
+            ConfigureError::Automated { object } => Explanation::new(
+                Exit::Configuration,
+                format!("{object} syncs by itself"),
+                "its `spec.syncPolicy.automated` is set, and only a run may sync the root app",
+            )
+            .hint("take `automated` out of it, and run this again"),
+            ConfigureError::Tokens(error) => error.explain(),
+        }
+    }
+}
+
 /// Makes the platform's part of Argo CD what it should be. Without a login for Git, whatever Argo
 /// CD knows of the repository stays as it is.
 pub async fn configure(
@@ -83,9 +120,9 @@ pub async fn configure(
     platform: &Platform,
     git: &Git,
     mode: Mode,
-) -> Result<Vec<Change>, ClusterError> {
+) -> Result<Vec<Change>, ConfigureError> {
     let desired = objects::desired(platform, git)?;
-    tiphys_argocd::installation::check(client, &platform.argocd.namespace).await?;
+    installation::check(client, &platform.argocd.namespace).await?;
     let mut intents = Vec::new();
     for desired in desired {
         let intent = Intent::new(client, desired, How::Apply).await?;
@@ -99,7 +136,7 @@ pub async fn configure(
         }
         let mut attempts = 1;
         while let Err(error) = carry_out(&tokens).await {
-            again(&mut attempts, error)?;
+            again(&mut attempts, error.into())?;
             tokens = tried_tokens(client, platform).await?;
         }
     }
@@ -108,28 +145,26 @@ pub async fn configure(
 
 /// Somebody else may have let the root app sync by itself. Then it would change its children
 /// while no run is there to order them.
-fn check_manual(change: &Change) -> Result<(), ClusterError> {
+fn check_manual(change: &Change) -> Result<(), ConfigureError> {
     let automated = change.after.pointer("/spec/syncPolicy/automated");
     let on = automated.is_some_and(|automated| automated["enabled"] != false);
     if change.kind != "Application" || !on {
         return Ok(());
     }
-    Err(ClusterError::new(
-        Kind::Configuration,
-        format!("{change} syncs by itself"),
-        "its `spec.syncPolicy.automated` is set, and only a run may sync the root app",
-    )
-    .hint("take `automated` out of it, and run this again"))
+    Err(ConfigureError::Automated { object: change.to_string() })
 }
 
-async fn carry_out(intents: &[Intent]) -> Result<(), ClusterError> {
+async fn carry_out(intents: &[Intent]) -> Result<(), IntentError> {
     for intent in intents {
         intent.carry_out().await?;
     }
     Ok(())
 }
 
-async fn tried_tokens(client: &Client, platform: &Platform) -> Result<Vec<Intent>, ClusterError> {
+async fn tried_tokens(
+    client: &Client,
+    platform: &Platform,
+) -> Result<Vec<Intent>, TokenUpdateError> {
     let mut attempts = 1;
     loop {
         match token_intents(client, platform).await {
@@ -139,20 +174,6 @@ async fn tried_tokens(client: &Client, platform: &Platform) -> Result<Vec<Intent
     }
 }
 
-/// Somebody else wrote to `argocd-secret` between a look and a write: look again, but not for
-/// ever. Elsewhere a conflict means that another run holds the platform; here it does not.
-fn again(attempts: &mut u32, mut error: ClusterError) -> Result<(), ClusterError> {
-    if error.kind != Kind::Conflict {
-        return Err(error);
-    }
-    if *attempts == ATTEMPTS {
-        error.kind = Kind::Failed;
-        return Err(error.hint("somebody else writes to it all the time: try again"));
-    }
-    *attempts += 1;
-    Ok(())
-}
-
 /// In seconds, as tokens say it.
 fn now() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -160,7 +181,10 @@ fn now() -> i64 {
 }
 
 /// A token is registered before it is handed out.
-async fn token_intents(client: &Client, platform: &Platform) -> Result<Vec<Intent>, ClusterError> {
+async fn token_intents(
+    client: &Client,
+    platform: &Platform,
+) -> Result<Vec<Intent>, TokenUpdateError> {
     let namespace = &platform.argocd.namespace;
     let keys = keys::keys(client, namespace).await?;
     let certificate = keys::certificate(client, namespace, &keys).await?;
@@ -214,17 +238,5 @@ mod tests {
         assert!(!refused(&change("Application", json!({ "automated": { "enabled": false } }))));
         assert!(!refused(&change("Application", json!({ "retry": {} }))));
         assert!(!refused(&change("AppProject", json!({ "automated": {} }))));
-    }
-
-    #[test]
-    fn a_conflict_is_tried_again_and_not_for_ever() {
-        let conflict = || ClusterError::new(Kind::Conflict, "w", "y");
-        let mut attempts = 1;
-        for _ in 1..ATTEMPTS {
-            assert_eq!(again(&mut attempts, conflict()), Ok(()));
-        }
-        assert_eq!(again(&mut attempts, conflict()).unwrap_err().kind, Kind::Failed);
-        let denied = ClusterError::new(Kind::Denied, "w", "y");
-        assert_eq!(again(&mut 1, denied.clone()), Err(denied));
     }
 }

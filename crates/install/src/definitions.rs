@@ -1,10 +1,13 @@
 //! Our health definitions in Argo CD's settings: what has to be there, and whether it is.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
 use serde_json::{Map, Value};
-
-use tiphys_cluster::{ClusterError, Kind};
+use tiphys_cluster::RequestError;
+use tiphys_model::{Exit, Explain, Explanation};
 
 /// Argo CD's settings.
 pub(crate) const SETTINGS: &str = "argocd-cm";
@@ -25,54 +28,96 @@ pub fn keys() -> Map<String, Value> {
 
 /// Refuses an Argo CD that judges by other definitions than ours: a run would wait for another
 /// Healthy than the one it was planned with.
-pub async fn verify(client: &Client, namespace: &str) -> Result<(), ClusterError> {
+pub async fn verify(client: &Client, namespace: &str) -> Result<(), DefinitionsError> {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let what = format!("the ConfigMap {SETTINGS} in {namespace} cannot be read");
-    let found = maps.get(SETTINGS).await.map_err(ClusterError::kube(what))?;
-    let found = found.data.unwrap_or_default();
-    let different: Vec<String> = keys()
+    let found = maps.get(SETTINGS).await.map_err(RequestError::because(what))?;
+    compare(&found.data.unwrap_or_default())
+}
+
+fn compare(found: &BTreeMap<String, String>) -> Result<(), DefinitionsError> {
+    let changed: Vec<Difference> = keys()
         .iter()
-        .filter_map(|(key, script)| difference(key, script.as_str()?, found.get(key)?.as_str()))
+        .filter_map(|(key, script)| Difference::of(key, script.as_str()?, found.get(key)?))
         .collect();
     let absent: Vec<String> =
         keys().into_iter().map(|(key, _)| key).filter(|key| !found.contains_key(key)).collect();
-    if different.is_empty() && absent.is_empty() {
+    if changed.is_empty() && absent.is_empty() {
         return Ok(());
     }
-    let mut why = Vec::new();
-    if !absent.is_empty() {
-        why.push(format!("{SETTINGS} has no {}", absent.join(", ")));
+    Err(DefinitionsError::Different { absent, changed })
+}
+
+/// Why Argo CD cannot be relied on to judge health as the plan does.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum DefinitionsError {
+    Different {
+        /// Keys that Argo CD's settings lack.
+        absent: Vec<String>,
+        changed: Vec<Difference>,
+    },
+    Request(#[from] RequestError),
+}
+
+impl Explain for DefinitionsError {
+    fn explain(&self) -> Explanation {
+        match self {
+            DefinitionsError::Different { absent, changed } => {
+                let mut why = Vec::new();
+                if !absent.is_empty() {
+                    why.push(format!("{SETTINGS} has no {}", absent.join(", ")));
+                }
+                why.extend(changed.iter().map(Difference::to_string));
+                Explanation::new(
+                    Exit::Configuration,
+                    "Argo CD does not judge health by the plan's definitions",
+                    why.join("\n"),
+                )
+                .hint("`tiphys configure` installs them")
+            }
+            DefinitionsError::Request(error) => error.explain(),
+        }
     }
-    why.extend(different);
-    Err(ClusterError::new(
-        Kind::Configuration,
-        "Argo CD does not judge health by the plan's definitions",
-        why.join("\n"),
-    )
-    .hint("`tiphys configure` installs them"))
+}
+
+/// A key whose script is not ours.
+#[derive(Debug)]
+pub struct Difference {
+    key: String,
+    wanted: String,
+    found: String,
+}
+
+impl Difference {
+    fn of(key: &str, wanted: &str, found: &str) -> Option<Self> {
+        (wanted != found).then(|| {
+            let [key, wanted, found] = [key, wanted, found].map(str::to_owned);
+            Difference { key, wanted, found }
+        })
+    }
 }
 
 /// The lines that differ, as in a diff.
-fn difference(key: &str, wanted: &str, found: &str) -> Option<String> {
-    if wanted == found {
-        return None;
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let wanted: Vec<&str> = self.wanted.lines().collect();
+        let found: Vec<&str> = self.found.lines().collect();
+        let same = wanted.iter().zip(&found).take_while(|(a, b)| a == b).count();
+        let (wanted, found) = (&wanted[same..], &found[same..]);
+        let tail = wanted.iter().rev().zip(found.iter().rev()).take_while(|(a, b)| a == b).count();
+        let lines = |sign: &'static str, lines: &[&str]| -> Vec<String> {
+            let lines = &lines[..lines.len() - tail];
+            let shown = lines.iter().take(LINES).map(move |line| format!("{sign} {line}"));
+            let more = lines.len().saturating_sub(LINES);
+            shown.chain((more > 0).then(|| format!("{sign} … {more} more lines"))).collect()
+        };
+        let changes = [lines("-", found), lines("+", wanted)].concat();
+        if changes.is_empty() {
+            return write!(f, "{} differs in how its last line ends", self.key);
+        }
+        write!(f, "{}, from line {}:\n{}", self.key, same + 1, changes.join("\n"))
     }
-    let (wanted, found): (Vec<&str>, Vec<&str>) =
-        (wanted.lines().collect(), found.lines().collect());
-    let same = wanted.iter().zip(&found).take_while(|(a, b)| a == b).count();
-    let (wanted, found) = (&wanted[same..], &found[same..]);
-    let tail = wanted.iter().rev().zip(found.iter().rev()).take_while(|(a, b)| a == b).count();
-    let lines = |sign: &'static str, lines: &[&str]| -> Vec<String> {
-        let lines = &lines[..lines.len() - tail];
-        let shown = lines.iter().take(LINES).map(move |line| format!("{sign} {line}"));
-        let more = lines.len().saturating_sub(LINES);
-        shown.chain((more > 0).then(|| format!("{sign} … {more} more lines"))).collect()
-    };
-    let changes = [lines("-", found), lines("+", wanted)].concat();
-    if changes.is_empty() {
-        return Some(format!("{key} differs in how its last line ends"));
-    }
-    Some(format!("{key}, from line {}:\n{}", same + 1, changes.join("\n")))
 }
 
 /// How many lines of a difference are shown of each side.
@@ -83,7 +128,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_absent_and_what_is_changed_is_said() {
+        let ours =
+            || keys().into_iter().map(|(key, script)| (key, script.as_str().unwrap().into()));
+        let mut found: BTreeMap<String, String> = ours().collect();
+        assert!(compare(&found).is_ok());
+        let mut names = keys().into_iter().map(|(key, _)| key);
+        let (absent, changed) = (names.next().unwrap(), names.next().unwrap());
+        found.remove(&absent);
+        found.get_mut(&changed).unwrap().insert_str(0, "-- theirs\n");
+        let why = compare(&found).unwrap_err().explain().why;
+        assert_eq!(why, format!("argocd-cm has no {absent}\n{changed}, from line 1:\n- -- theirs"));
+    }
+
+    #[test]
     fn differences_are_shown_as_a_diff() {
+        let difference = |key: &str, wanted: &str, found: &str| {
+            Difference::of(key, wanted, found).map(|difference| difference.to_string())
+        };
         let wanted = "a\nb\nc\nd\n";
         assert_eq!(difference("k", wanted, wanted), None);
         let changed = difference("k", wanted, "a\nx\ny\nd\n").unwrap();

@@ -15,8 +15,8 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use tiphys_cluster::agent;
-use tiphys_cluster::chain;
 use tiphys_cluster::encoded;
+use tiphys_model::chain;
 
 const MOST_REDIRECTS: usize = 5;
 /// How long one answer may take, with all of its body.

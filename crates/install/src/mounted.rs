@@ -1,13 +1,11 @@
 //! Credentials that a folder holds: one sub-folder for each purpose, named and filled as mounted
 //! Kubernetes Secrets are. Nothing of what they hold can be printed.
 
-use std::fs;
-use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use secrecy::{ExposeSecret, SecretString};
-
-use tiphys_cluster::{ClusterError, Kind};
+use tiphys_model::{Exit, Explain, Explanation};
 
 /// Where the executor finds them.
 pub const FOLDER: &str = "/var/run/tiphys/credentials";
@@ -40,9 +38,42 @@ pub enum Login {
     Password { username: String, password: SecretString },
 }
 
+/// Credentials that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum MountedError {
+    Unreadable {
+        path: PathBuf,
+        source: io::Error,
+    },
+    /// The folder has a key and a password for Git.
+    TwoLogins {
+        folder: PathBuf,
+    },
+}
+
+impl Explain for MountedError {
+    fn explain(&self) -> Explanation {
+        match self {
+            MountedError::Unreadable { path, source } => Explanation::new(
+                Exit::Configuration,
+                format!("the credentials in {} cannot be read", path.display()),
+                source.to_string(),
+            )
+            .hint("check the folder that --credentials names, and who may read it"),
+            MountedError::TwoLogins { folder } => Explanation::new(
+                Exit::Configuration,
+                "there are two ways to log in to Git",
+                format!("{} holds both `ssh-privatekey` and `password`", folder.display()),
+            )
+            .hint("leave one of them out"),
+        }
+    }
+}
+
 impl Mounted {
     /// Reads a folder; one that does not exist holds nothing.
-    pub fn read(folder: &Path) -> Result<Self, ClusterError> {
+    pub fn read(folder: &Path) -> Result<Self, MountedError> {
         let git = folder.join("git");
         let key = text(&git.join("ssh-privatekey"))?.map(SecretString::from).map(Login::Key);
         let password = text(&git.join("password"))?.map(|password| Login::Password {
@@ -51,7 +82,7 @@ impl Mounted {
         });
         let username = text(&git.join("username"))?.map(|name| name.trim().to_owned());
         let login = match (key, password) {
-            (Some(_), Some(_)) => return Err(ambiguous(&git)),
+            (Some(_), Some(_)) => return Err(MountedError::TwoLogins { folder: git }),
             (None, Some(Login::Password { password, .. })) => {
                 // Git servers that take tokens do not look at the name, but want one.
                 let username = username.unwrap_or_else(|| "git".to_owned());
@@ -82,39 +113,24 @@ fn trimmed(secret: &SecretString) -> SecretString {
     secret.expose_secret().trim_end_matches(['\n', '\r']).to_owned().into()
 }
 
-fn ambiguous(folder: &Path) -> ClusterError {
-    ClusterError::new(
-        Kind::Configuration,
-        "there are two ways to log in to Git",
-        format!("{} holds both `ssh-privatekey` and `password`", folder.display()),
-    )
-    .hint("leave one of them out")
-}
-
-fn text(file: &Path) -> Result<Option<String>, ClusterError> {
+fn text(file: &Path) -> Result<Option<String>, MountedError> {
     match fs::read_to_string(file) {
         Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(unreadable(file, &error)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(MountedError::Unreadable { path: file.to_owned(), source }),
     }
 }
 
-fn files(folder: &Path) -> Result<usize, ClusterError> {
+fn files(folder: &Path) -> Result<usize, MountedError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
-        Err(error) => return Err(unreadable(folder, &error)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(source) => return Err(MountedError::Unreadable { path: folder.to_owned(), source }),
     };
     // A mounted Secret has links of its own beside its files; their names begin with two dots.
     let hidden = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("..");
     let shown = entries.filter(|entry| !entry.as_ref().is_ok_and(|e| hidden(&e.file_name())));
     Ok(shown.count())
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> ClusterError {
-    let what = format!("the credentials in {} cannot be read", path.display());
-    ClusterError::new(Kind::Configuration, what, error.to_string())
-        .hint("check the folder that --credentials names, and who may read it")
 }
 
 #[cfg(test)]
@@ -158,6 +174,8 @@ mod tests {
     #[test]
     fn two_ways_to_log_in_are_one_too_many() {
         let folder = folder(&[("git/password", "a"), ("git/ssh-privatekey", "b")]);
-        assert_eq!(Mounted::read(folder.path()).unwrap_err().kind, Kind::Configuration);
+        let error = Mounted::read(folder.path()).unwrap_err();
+        assert_eq!(error.explain().exit, Exit::Configuration);
+        assert!(matches!(error, MountedError::TwoLogins { .. }), "{error}");
     }
 }

@@ -1,41 +1,83 @@
 //! Whether a platform file is what Git has: who deploys should deploy what others can see.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tiphys_cluster::{ClusterError, Kind};
+use tiphys_model::{Exit, Explain, Explanation};
+
+/// A platform file that is not what is deployed, as far as anybody can tell.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub(crate) enum CommittedError {
+    Differs { files: Vec<String>, revision: String },
+    NoRepository { file: PathBuf, git: String },
+    NoCommit { file: PathBuf, revision: String },
+    NoPath { file: PathBuf, source: io::Error },
+    Git { file: PathBuf, git: String },
+}
+
+impl Explain for CommittedError {
+    fn explain(&self) -> Explanation {
+        let unknown = |file: &Path, why: String| {
+            let what = format!("whether {} is what Git has is unknown", file.display());
+            Explanation::new(Exit::Configuration, what, why).hint(
+                "deploy from a clone of the platform's repository, or use --allow-uncommitted",
+            )
+        };
+        match self {
+            CommittedError::Differs { files, revision } => Explanation::new(
+                Exit::Configuration,
+                "the platform file is not what Git has",
+                format!(
+                    "{} differs from the commit {revision}, which is deployed",
+                    files.join(", ")
+                ),
+            )
+            .hint("commit and push it, check the commit out, or use --allow-uncommitted"),
+            CommittedError::NoRepository { file, git } => {
+                unknown(file, format!("it is in no Git repository: {git}"))
+            }
+            CommittedError::NoCommit { file, revision } => unknown(
+                file,
+                format!("the repository does not have the commit {revision}, which is deployed"),
+            )
+            .hint("run `git fetch`, or use --allow-uncommitted"),
+            CommittedError::NoPath { file, source } => unknown(file, source.to_string()),
+            CommittedError::Git { file, git } => unknown(file, git.clone()),
+        }
+    }
+}
 
 /// Compares a file, or the files of a directory, with a commit of the repository that it is in.
-pub(crate) fn check(platform: &Path, revision: &str) -> Result<(), ClusterError> {
+pub(crate) fn check(platform: &Path, revision: &str) -> Result<(), CommittedError> {
+    let file = || platform.to_owned();
+    let failed = |git| CommittedError::Git { file: file(), git };
     let folder = if platform.is_dir() { platform } else { parent(platform) };
     let root = git(folder, &["rev-parse", "--show-toplevel"])
-        .map_err(|why| unknown(platform, &format!("it is in no Git repository: {why}")))?;
+        .map_err(|git| CommittedError::NoRepository { file: file(), git })?;
     if git(folder, &["cat-file", "-e", &format!("{revision}^{{commit}}")]).is_err() {
-        let why = format!("the repository does not have the commit {revision}, which is deployed");
-        return Err(unknown(platform, &why).hint("run `git fetch`, or use --allow-uncommitted"));
+        let revision = revision.to_owned();
+        return Err(CommittedError::NoCommit { file: file(), revision });
     }
     let root = PathBuf::from(String::from_utf8_lossy(&root).trim());
-    let full = platform.canonicalize().map_err(|error| unknown(platform, &error.to_string()))?;
+    let full = platform
+        .canonicalize()
+        .map_err(|source| CommittedError::NoPath { file: file(), source })?;
     let path = full.strip_prefix(&root).unwrap_or(&full).display().to_string();
     let path = if path.is_empty() { ".".to_owned() } else { path };
     // With one commit, the work tree is compared with it; files that Git does not know are not
     // in the comparison.
-    let changed = git(&root, &["diff", "--name-only", revision, "--", &path])
-        .map_err(|why| unknown(platform, &why))?;
-    let untracked = git(&root, &["ls-files", "--others", "--", &path])
-        .map_err(|why| unknown(platform, &why))?;
+    let changed = git(&root, &["diff", "--name-only", revision, "--", &path]).map_err(failed)?;
+    let untracked = git(&root, &["ls-files", "--others", "--", &path]).map_err(failed)?;
     let names = [changed, untracked].concat();
     let names = String::from_utf8_lossy(&names);
     let names: Vec<&str> = names.lines().filter(|name| is_platform_file(name)).collect();
     if names.is_empty() {
         return Ok(());
     }
-    Err(ClusterError::new(
-        Kind::Configuration,
-        "the platform file is not what Git has",
-        format!("{} differs from the commit {revision}, which is deployed", names.join(", ")),
-    )
-    .hint("commit and push it, check the commit out, or use --allow-uncommitted"))
+    let files = names.into_iter().map(str::to_owned).collect();
+    Err(CommittedError::Differs { files, revision: revision.to_owned() })
 }
 
 fn is_platform_file(name: &str) -> bool {
@@ -48,12 +90,6 @@ fn parent(path: &Path) -> &Path {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     }
-}
-
-fn unknown(platform: &Path, why: &str) -> ClusterError {
-    let what = format!("whether {} is what Git has is unknown", platform.display());
-    ClusterError::new(Kind::Configuration, what, why)
-        .hint("deploy from a clone of the platform's repository, or use --allow-uncommitted")
 }
 
 fn git(folder: &Path, args: &[&str]) -> Result<Vec<u8>, String> {
@@ -90,15 +126,15 @@ mod tests {
         let (folder, head) = repository();
         let file = folder.path().join("env/platform.yaml");
         let directory = folder.path().join("env");
-        assert_eq!(check(&file, &head), Ok(()));
-        assert_eq!(check(&directory, &head), Ok(()));
+        assert!(check(&file, &head).is_ok());
+        assert!(check(&directory, &head).is_ok());
         fs::write(directory.join("notes.txt"), "x").unwrap();
-        assert_eq!(check(&directory, &head), Ok(()), "no platform file");
+        assert!(check(&directory, &head).is_ok(), "no platform file");
         fs::write(directory.join("more.yaml"), "b\n").unwrap();
-        assert_eq!(check(&file, &head), Ok(()), "another file");
-        assert!(check(&directory, &head).unwrap_err().why.contains("env/more.yaml"));
+        assert!(check(&file, &head).is_ok(), "another file");
+        assert!(check(&directory, &head).unwrap_err().to_string().contains("env/more.yaml"));
         fs::write(&file, "changed\n").unwrap();
-        assert!(check(&file, &head).unwrap_err().why.contains("env/platform.yaml"));
+        assert!(check(&file, &head).unwrap_err().to_string().contains("env/platform.yaml"));
     }
 
     #[test]
@@ -106,10 +142,10 @@ mod tests {
         let (folder, _) = repository();
         let file = folder.path().join("env/platform.yaml");
         let other = "0123456789012345678901234567890123456789";
-        assert!(check(&file, other).unwrap_err().next.unwrap().contains("git fetch"));
+        assert!(matches!(check(&file, other), Err(CommittedError::NoCommit { .. })));
         let alone = tempfile::tempdir().unwrap();
         let file = alone.path().join("platform.yaml");
         fs::write(&file, "a\n").unwrap();
-        assert_eq!(check(&file, other).unwrap_err().kind, Kind::Configuration);
+        assert!(matches!(check(&file, other), Err(CommittedError::NoRepository { .. })));
     }
 }

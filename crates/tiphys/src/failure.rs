@@ -4,9 +4,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use tiphys_cluster::ClusterError;
 use tiphys_model::scope::ScopeError;
-use tiphys_model::{AppName, Exit, Platform};
+use tiphys_model::{AppName, Exit, Explain, Explanation, Platform};
 use tiphys_report::{Notice, render_diagnostics, render_notice};
 use tiphys_spec::{Diagnostics, Sources, nearest};
 
@@ -28,16 +27,26 @@ pub(crate) enum Failure {
     Events { path: PathBuf, error: io::Error },
     /// The data could not be written.
     Output(io::Error),
-    /// The cluster, or something in it.
-    Cluster(ClusterError),
+    /// An operation failed, and can say why.
+    Explained(Box<dyn Explain + Send + Sync>),
+    /// Nothing can be waited for.
+    Runtime(io::Error),
     /// Objects or health scripts cannot be read.
     Health(Notice),
+    /// `spec.bootstrap` is absent, and there is nothing else to install.
+    NoBootstrap,
     /// `--plan` asks for another plan.
     Plan { wanted: String, found: String },
     /// `--clean-leftovers` wants to ask, and there is no terminal.
     NobodyToAsk,
     /// The program contradicts itself.
     Bug(String),
+}
+
+impl<E: Explain + Send + Sync + 'static> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Failure::Explained(Box::new(error))
+    }
 }
 
 impl Failure {
@@ -48,11 +57,12 @@ impl Failure {
             | Failure::Environment { .. }
             | Failure::Plan { .. }
             | Failure::Health(_)
+            | Failure::NoBootstrap
             | Failure::Events { .. } => Exit::Configuration,
             Failure::Scope { .. } | Failure::App { .. } => Exit::NotFound,
             Failure::NobodyToAsk => Exit::Usage,
-            Failure::Cluster(error) => error.exit(),
-            Failure::Output(_) | Failure::Bug(_) => Exit::Failed,
+            Failure::Explained(error) => error.explain().exit,
+            Failure::Output(_) | Failure::Runtime(_) | Failure::Bug(_) => Exit::Failed,
         }
     }
 
@@ -113,11 +123,24 @@ impl Failure {
                     None => "`tiphys plan` lists the apps".to_owned(),
                 }),
             }),
-            Failure::Cluster(error) => render_notice(&Notice {
-                what: error.what.clone(),
+            Failure::Explained(error) => {
+                let Explanation { what, why, next, .. } = error.explain();
+                render_notice(&Notice { what, place: None, why: Some(why), next })
+            }
+            Failure::Runtime(error) => render_notice(&Notice {
+                what: "the cluster cannot be waited for".to_owned(),
                 place: None,
-                why: Some(error.why.clone()),
-                next: error.next.clone(),
+                why: Some(error.to_string()),
+                next: None,
+            }),
+            Failure::NoBootstrap => render_notice(&Notice {
+                what: "the platform does not say what it stands on".to_owned(),
+                place: None,
+                why: Some("`spec.bootstrap` is absent from the platform file".to_owned()),
+                next: Some(
+                    "pin Argo CD there; where it is somebody else's, `tiphys configure` is enough"
+                        .to_owned(),
+                ),
             }),
             Failure::Plan { wanted, found } => render_notice(&Notice {
                 what: format!("this is not the plan `{wanted}`"),

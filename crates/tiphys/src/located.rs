@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use tiphys_cluster::{Access, ClusterError, Kind};
+use tiphys_cluster::Access;
 use tiphys_engine::{DeployedGraph, GraphStore};
-use tiphys_model::Platform;
+use tiphys_model::{Exit, Explain, Explanation, Platform, PlatformName};
 
 use crate::args::DeployedArgs;
 use crate::failure::Failure;
@@ -36,23 +36,55 @@ pub(crate) fn described(
     if let Some(file) = args.file.as_deref().or(default) {
         return Ok(Located { platform: input::platform(Some(file))?, graph: None });
     }
-    deployed(args, access)?.ok_or_else(|| {
-        let namespace = &args.namespace;
-        let (what, why) = match &args.name {
-            Some(name) => (
-                format!("the platform `{name}` is not deployed from the namespace `{namespace}`"),
-                "the cluster has no deployed graph of it",
-            ),
-            None => (
-                format!("no platform is deployed from the namespace `{namespace}`"),
-                "there is no ./platform.yaml either, to say what should be there",
-            ),
-        };
-        Failure::Cluster(
-            ClusterError::new(Kind::NotFound, what, why)
-                .hint("give the platform file with `-f`, or the namespace of Argo CD with `-n`"),
-        )
+    let located = deployed(args, access)?;
+    located.ok_or_else(|| {
+        let (namespace, name) = (args.namespace.clone(), args.name.clone());
+        LocateError::NotDeployed { namespace, name }.into()
     })
+}
+
+/// Nobody can tell which platform is meant.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+enum LocateError {
+    NotDeployed {
+        namespace: String,
+        /// Any, if none was named.
+        name: Option<PlatformName>,
+    },
+    Several {
+        namespace: String,
+        names: Vec<String>,
+    },
+}
+
+impl Explain for LocateError {
+    fn explain(&self) -> Explanation {
+        match self {
+            LocateError::NotDeployed { namespace, name } => {
+                let (what, why) = match name {
+                    Some(name) => (
+                        format!(
+                            "the platform `{name}` is not deployed from the namespace `{namespace}`"
+                        ),
+                        "the cluster has no deployed graph of it",
+                    ),
+                    None => (
+                        format!("no platform is deployed from the namespace `{namespace}`"),
+                        "there is no ./platform.yaml either, to say what should be there",
+                    ),
+                };
+                Explanation::new(Exit::NotFound, what, why)
+                    .hint("give the platform file with `-f`, or the namespace of Argo CD with `-n`")
+            }
+            LocateError::Several { namespace, names } => Explanation::new(
+                Exit::Configuration,
+                format!("several platforms are deployed from the namespace `{namespace}`"),
+                names.join(", "),
+            )
+            .hint("choose one with `--platform NAME`, or give its file with `-f`"),
+        }
+    }
 }
 
 fn default_file() -> Option<&'static Path> {
@@ -89,13 +121,11 @@ pub(crate) fn deployed(args: &DeployedArgs, access: &Access) -> Result<Option<Lo
 fn only<T: ToString>(
     found: impl IntoIterator<Item = T>,
     namespace: &str,
-) -> Result<Option<T>, ClusterError> {
+) -> Result<Option<T>, LocateError> {
     let mut found: Vec<T> = found.into_iter().collect();
     if found.len() < 2 {
         return Ok(found.pop());
     }
-    let names: Vec<String> = found.iter().map(ToString::to_string).collect();
-    let what = format!("several platforms are deployed from the namespace `{namespace}`");
-    let error = ClusterError::new(Kind::Configuration, what, names.join(", "));
-    Err(error.hint("choose one with `--platform NAME`, or give its file with `-f`"))
+    let names = found.iter().map(ToString::to_string).collect();
+    Err(LocateError::Several { namespace: namespace.to_owned(), names })
 }

@@ -2,17 +2,11 @@
 
 use std::future::Future;
 
-use tiphys_cluster::{ClusterError, Kind};
 use tokio::runtime::Builder;
 
 use crate::failure::Failure;
 
-pub(crate) fn block_on<T>(
-    future: impl Future<Output = Result<T, ClusterError>>,
-) -> Result<T, Failure> {
-    let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| {
-        let what = "the cluster cannot be waited for";
-        Failure::Cluster(ClusterError::new(Kind::Failed, what, error.to_string()))
-    })?;
-    runtime.block_on(future).map_err(Failure::Cluster)
+pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(Failure::Runtime)?;
+    runtime.block_on(future)
 }

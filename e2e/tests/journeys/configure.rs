@@ -16,6 +16,7 @@ use tiphys_argocd::credentials;
 use tiphys_argocd::rest::{CallError, REQUEST_TIMEOUT, Refusal, SyncRequest};
 use tiphys_cluster::names::Purpose;
 use tiphys_e2e::{Site, World, operation};
+use tiphys_model::Explain;
 use tiphys_run::Revisions;
 
 use ground::{Ground, projects, results};
@@ -265,8 +266,8 @@ pub(crate) async fn what_is_missing(world: Arc<World>) {
     let ground = Ground::new(&world, "conf-miss").await;
     let platform = ground.model();
     let error = credentials::deploy(&world.client, &platform).await.err().expect("no token");
-    assert_eq!(error.exit(), tiphys_model::Exit::Configuration);
-    assert!(error.next.is_some_and(|next| next.contains("tiphys configure")));
+    assert_eq!(error.explain().exit, tiphys_model::Exit::Configuration);
+    assert!(error.explain().next.is_some_and(|next| next.contains("tiphys configure")));
 
     let nobody = ground.act_as("conf-nobody", &[]);
     let (code, _, stderr) = ground.run_with(&nobody, &[]).await;

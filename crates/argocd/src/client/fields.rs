@@ -11,7 +11,7 @@ use crate::messages::OPERATION_IN_PROGRESS;
 use crate::rest::{CallError, REFRESH_MISSED, REFRESH_TIMEOUT, Refusal, SyncRequest};
 use tiphys_cluster::delete;
 use tiphys_cluster::names::FIELD_MANAGER;
-use tiphys_cluster::{ClusterError, Kind};
+use tiphys_cluster::{Cause, RequestError};
 
 /// Who asks, for people who look at an operation.
 const USER: &str = "tiphys";
@@ -127,16 +127,16 @@ fn operation(before: &Application, request: SyncRequest<'_>) -> Value {
 }
 
 fn refused(app: &str, error: kube::Error) -> CallError {
-    let error = ClusterError::kube(app)(error);
-    let refusal = match error.kind {
-        Kind::Denied => Refusal::Forbidden,
-        Kind::NotFound => Refusal::NotFound,
+    let error = RequestError::because(app)(error);
+    let refusal = match error.cause() {
+        Cause::Denied => Refusal::Forbidden,
+        Cause::NotFound => Refusal::NotFound,
         // Somebody changed it in between: look again.
-        Kind::Conflict => Refusal::Busy,
-        Kind::Unreachable => return CallError::Unanswered { message: error.why },
-        Kind::Configuration | Kind::Failed => Refusal::Other,
+        Cause::Conflict => Refusal::Busy,
+        Cause::Unreachable => return CallError::Unanswered { message: error.why() },
+        Cause::Other => Refusal::Other,
     };
-    CallError::Refused { refusal, message: error.why }
+    CallError::Refused { refusal, message: error.why() }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::{RestClient, Token};
 use crate::messages::{BLOCKED_BY_WINDOW, OPERATION_IN_PROGRESS};
-use tiphys_cluster::chain;
+use tiphys_model::chain;
 
 /// Why a request did not get what it asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -2,6 +2,7 @@
 //! that is verified against the certificate we were given.
 
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -16,16 +17,20 @@ use kube::{Api, Client};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, InvalidDnsNameError, ServerName};
+use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
-use tiphys_cluster::forward::{forward, ready_pod};
-use tiphys_cluster::{ClusterError, Kind, chain};
+use tiphys_cluster::RequestError;
+use tiphys_cluster::forward::{ForwardError, forward, ready_pod};
+use tiphys_model::{Exit, Explain, Explanation, chain};
 
 /// argocd-server's own port in its pods.
 const PORT: u16 = 8080;
 const SELECTOR: &str = "app.kubernetes.io/name=argocd-server";
+
+/// What is said when it cannot be connected to.
+const UNREACHABLE: &str = "Argo CD's API server cannot be reached";
 
 pub(super) type Http = hyper_util::client::legacy::Client<Endpoint, Full<Bytes>>;
 
@@ -42,6 +47,52 @@ pub struct Endpoint {
     security: Security,
 }
 
+/// A certificate that nothing can be verified with.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum CertificateError {
+    Unreadable(#[from] pem::Error),
+    Unusable(#[from] rustls::Error),
+    None,
+}
+
+impl Explain for CertificateError {
+    fn explain(&self) -> Explanation {
+        let why = match self {
+            CertificateError::Unreadable(error) => chain(error),
+            CertificateError::Unusable(error) => chain(error),
+            CertificateError::None => "there is no certificate in it".to_owned(),
+        };
+        Explanation::new(Exit::Configuration, "Argo CD's certificate cannot be used", why)
+    }
+}
+
+/// Why there is no connection to Argo CD's API server.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum EndpointError {
+    NoPod { namespace: Arc<str> },
+    Name(#[from] InvalidDnsNameError),
+    Handshake(#[from] io::Error),
+    Forward(#[from] ForwardError),
+    Request(#[from] RequestError),
+}
+
+impl Explain for EndpointError {
+    fn explain(&self) -> Explanation {
+        let why = match self {
+            EndpointError::NoPod { namespace } => {
+                format!("no pod with label {SELECTOR} is ready in {namespace}")
+            }
+            EndpointError::Name(error) => chain(error),
+            EndpointError::Handshake(error) => chain(error),
+            EndpointError::Forward(error) => return error.explain(),
+            EndpointError::Request(error) => return error.explain(),
+        };
+        Explanation::new(Exit::Unreachable, UNREACHABLE, why)
+    }
+}
+
 #[derive(Clone)]
 pub enum Security {
     /// Argo CD was told to serve without TLS.
@@ -51,17 +102,13 @@ pub enum Security {
 
 impl Security {
     /// TLS that trusts this certificate, or what this authority has signed.
-    pub fn trusting(pem: &[u8]) -> Result<Self, ClusterError> {
-        let bad = |why: String| {
-            ClusterError::new(Kind::Configuration, "Argo CD's certificate cannot be used", why)
-        };
+    pub fn trusting(pem: &[u8]) -> Result<Self, CertificateError> {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(pem) {
-            let certificate = certificate.map_err(|error| bad(chain(&error)))?;
-            roots.add(certificate).map_err(|error| bad(chain(&error)))?;
+            roots.add(certificate?)?;
         }
         if roots.is_empty() {
-            return Err(bad("there is no certificate in it".to_owned()));
+            return Err(CertificateError::None);
         }
         let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
         Ok(Security::Tls(Arc::new(config)))
@@ -88,24 +135,17 @@ impl Endpoint {
         format!("argocd-server.{}.svc", self.namespace)
     }
 
-    async fn connect(self) -> Result<Stream, ClusterError> {
-        let what = "Argo CD's API server cannot be reached";
-        let unreachable = |why: String| ClusterError::new(Kind::Unreachable, what, why);
-        let ready = ready_pod(&self.pods, SELECTOR, what).await?;
-        let name = ready.and_then(|pod| pod.metadata.name).ok_or_else(|| {
-            unreachable(format!("no pod with label {SELECTOR} is ready in {}", self.namespace))
-        })?;
-        let stream = forward(&self.pods, &name, PORT, what).await?.stream;
+    async fn connect(self) -> Result<Stream, EndpointError> {
+        let ready = ready_pod(&self.pods, SELECTOR, UNREACHABLE).await?;
+        let name = ready
+            .and_then(|pod| pod.metadata.name)
+            .ok_or_else(|| EndpointError::NoPod { namespace: self.namespace.clone() })?;
+        let stream = forward(&self.pods, &name, PORT, UNREACHABLE).await?.stream;
         match &self.security {
             Security::Plain => Ok(Stream::Plain(stream)),
             Security::Tls(config) => {
-                let name = ServerName::try_from(self.host())
-                    .map_err(|error| unreachable(chain(&error)))?;
-                let connector = TlsConnector::from(config.clone());
-                let stream = connector
-                    .connect(name, stream)
-                    .await
-                    .map_err(|error| unreachable(chain(&error)))?;
+                let name = ServerName::try_from(self.host())?;
+                let stream = TlsConnector::from(config.clone()).connect(name, stream).await?;
                 Ok(Stream::Tls(Box::new(stream)))
             }
         }
@@ -114,10 +154,10 @@ impl Endpoint {
 
 impl tower_service::Service<Uri> for Endpoint {
     type Response = TokioIo<Stream>;
-    type Error = ClusterError;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, ClusterError>> + Send>>;
+    type Error = EndpointError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, EndpointError>> + Send>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ClusterError>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), EndpointError>> {
         Poll::Ready(Ok(()))
     }
 
@@ -143,7 +183,7 @@ impl AsyncRead for Stream {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
-    ) -> Poll<std::io::Result<()>> {
+    ) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
             Stream::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
@@ -156,21 +196,21 @@ impl AsyncWrite for Stream {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
-    ) -> Poll<std::io::Result<usize>> {
+    ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
             Stream::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
         }
     }
 
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_flush(context),
             Stream::Tls(stream) => Pin::new(stream).poll_flush(context),
         }
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_shutdown(context),
             Stream::Tls(stream) => Pin::new(stream).poll_shutdown(context),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Method;
 use serde_json::json;
 use tiphys_cluster::scripted::{Answer, Asked};
-use tiphys_model::Scope;
+use tiphys_model::{Exit, Scope};
 
 use super::*;
 use crate::testkit::argocd::{self, LEASE, holder, steps};
@@ -25,7 +25,7 @@ fn deploy(server: &Server) -> Deploy {
     }
 }
 
-async fn run(server: &Server) -> Result<Verdict, ClusterError> {
+async fn run(server: &Server) -> Result<Verdict, DeployError> {
     deploy(server).run(&|_| {}).await
 }
 
@@ -42,7 +42,7 @@ const BEFORE: [&str; 6] = [
 #[tokio::test(start_paused = true)]
 async fn lease_hold_root_graph_run_and_giving_back() {
     let server = argocd::server(&["a", "b"]);
-    assert_eq!(run(&server).await, Ok(Verdict::Succeeded));
+    assert_eq!(run(&server).await.unwrap(), Verdict::Succeeded);
     let mut steps = steps(&server);
     // An app is let go while those that waited for it begin.
     steps[9..11].sort();
@@ -67,13 +67,13 @@ async fn what_goes_wrong_before_the_run_ends_it_there_and_gives_up_the_lease() {
         (Method::GET, "configmaps/tiphys-prod", 5),
         (Method::PATCH, "configmaps/tiphys-prod", 6),
     ] {
-        for (answer, kind) in testkit::failures() {
+        for (answer, exit) in testkit::failures() {
             let server = argocd::server(&["a", "b"]);
             server.next(method.clone(), path, answer.clone());
             let error = run(&server).await.unwrap_err();
             let given_up = usize::from(asked > 1);
             let expected = [&BEFORE[..asked], &["give up the Lease"][..given_up]].concat();
-            assert_eq!(error.kind, kind, "{method} {path} {answer:?}: {error}");
+            assert_eq!(error.explain().exit, exit, "{method} {path} {answer:?}: {error}");
             assert_eq!(steps(&server), expected, "{method} {path} {answer:?}");
             assert_eq!(holder(&server), None, "{method} {path} {answer:?}");
         }
@@ -83,11 +83,10 @@ async fn what_goes_wrong_before_the_run_ends_it_there_and_gives_up_the_lease() {
 #[tokio::test(start_paused = true)]
 async fn a_platform_file_of_another_revision_changes_nothing() {
     let server = argocd::server(&["a", "b"]);
-    let other = ClusterError::new(Kind::Configuration, "another file", "r2");
-    let refused = other.clone();
-    let check: Check = Box::new(move |_| Err(refused.clone()));
+    let holder = || "another file".to_owned();
+    let check: Check = Box::new(move |_| Err(Box::new(LeaseError::Lost { holder: holder() })));
     let ended = Deploy { check, ..deploy(&server) }.run(&|_| {}).await;
-    assert_eq!(ended, Err(other));
+    assert!(ended.unwrap_err().to_string().contains("another file"));
     assert_eq!(steps(&server), ["take the Lease", "refresh prod-root", "give up the Lease"]);
 }
 
@@ -95,7 +94,8 @@ async fn a_platform_file_of_another_revision_changes_nothing() {
 async fn an_app_that_nobody_creates_ends_it_before_the_graph_is_kept() {
     let server = argocd::server(&["a"]);
     let error = run(&server).await.unwrap_err();
-    assert_eq!((error.kind, &*error.what), (Kind::NotFound, "there is no Application for b"));
+    assert_eq!(error.explain().exit, Exit::NotFound);
+    assert_eq!(error.explain().what, "there is no Application for b");
     assert_eq!(steps(&server), [&BEFORE[..5], &["give up the Lease"]].concat());
 }
 
@@ -109,7 +109,7 @@ async fn the_graph_that_cannot_be_kept_after_the_run_is_said() {
     };
     server.next_where(second, Answer::refused(403, "no"));
     let error = run(&server).await.unwrap_err();
-    assert_eq!(error.kind, Kind::Denied);
+    assert_eq!(error.explain().exit, Exit::Credentials);
     assert_eq!(holder(&server), None);
 }
 
@@ -120,12 +120,12 @@ async fn a_lease_that_cannot_be_given_up_is_said_unless_something_worse_is() {
     };
     let server = argocd::server(&["a"]);
     server.next_where(given_up, Answer::refused(403, "no"));
-    assert_eq!(run(&server).await.unwrap_err().kind, Kind::NotFound, "b is not there");
+    assert_eq!(run(&server).await.unwrap_err().explain().exit, Exit::NotFound, "b is not there");
     assert_eq!(holder(&server).as_deref(), Some("us"), "the next run waits until it runs out");
     let server = argocd::server(&["a", "b"]);
     server.next_where(given_up, Answer::refused(403, "no"));
     let error = run(&server).await.unwrap_err();
-    assert!(error.what.contains("cannot be given up"), "{error}");
+    assert!(error.explain().what.contains("cannot be given up"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -139,8 +139,8 @@ async fn whoever_loses_the_lease_while_it_holds_the_apps_asks_for_nothing_more()
     };
     let (ended, ()) = tokio::join!(run(&server), take_over);
     let error = ended.unwrap_err();
-    assert_eq!(error.kind, Kind::Conflict);
-    assert!(error.why.contains("another"), "{error}");
+    assert_eq!(error.explain().exit, Exit::Held);
+    assert!(error.explain().why.contains("another"), "{error}");
     assert_eq!(steps(&server), [&BEFORE[..3], &["give up the Lease"]].concat());
     assert_eq!(holder(&server).as_deref(), Some("another"), "it is not taken from them");
 }

@@ -6,9 +6,9 @@ use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 use serde_json::Value;
 
-use super::{Generators, POLL, SETS_TIMEOUT};
+use super::{GeneratorError, Generators, POLL, SETS_TIMEOUT};
 use tiphys_argocd::application::{self, Application, ResourceStatus};
-use tiphys_cluster::{ClusterError, Kind};
+use tiphys_cluster::RequestError;
 use tokio::time::Instant;
 
 pub(super) fn is_application_set(resource: &ResourceStatus) -> bool {
@@ -23,22 +23,20 @@ pub(crate) fn api(client: &Client, namespace: &str) -> Api<DynamicObject> {
 impl Generators<'_> {
     /// Waits until an ApplicationSet has brought its Applications to its template; those that are
     /// generators themselves.
-    pub(super) async fn settle(&self, name: &str) -> Result<Vec<String>, ClusterError> {
+    pub(super) async fn settle(&self, name: &str) -> Result<Vec<String>, GeneratorError> {
         let began = Instant::now();
         loop {
             let what = format!("the ApplicationSet `{name}` cannot be read");
-            let set = self.sets.get(name).await.map_err(ClusterError::kube(what))?;
+            let set = self.sets.get(name).await.map_err(RequestError::because(what))?;
             refuse_rolling_sync(name, &set.data)?;
             let children = application::list(self.applications, |a| is_made_by(a, name)).await?;
-            let Some(why) = unsettled(&set.data, &children) else {
+            let Some(lack) = unsettled(&set.data, &children) else {
                 let generators = children.iter().filter(|child| self.is_in_root_project(child));
                 return Ok(generators.map(|child| child.name().to_owned()).collect());
             };
             if began.elapsed() > SETS_TIMEOUT {
-                let what = format!("the ApplicationSet `{name}` has not made its Applications");
-                let why = format!("after {} s {why}", SETS_TIMEOUT.as_secs());
-                return Err(ClusterError::new(Kind::NotFound, what, why)
-                    .hint("see what `kubectl describe applicationset` and its controller say"));
+                let (set, after) = (name.to_owned(), SETS_TIMEOUT);
+                return Err(GeneratorError::Unsettled { set, after, lack });
             }
             tokio::time::sleep(POLL).await;
         }
@@ -47,17 +45,12 @@ impl Generators<'_> {
 
 /// With it, the controller syncs its Applications itself, in an order of its own and as automated
 /// syncs, which a hold denies: the run and the set would wait for each other.
-fn refuse_rolling_sync(name: &str, set: &Value) -> Result<(), ClusterError> {
+fn refuse_rolling_sync(name: &str, set: &Value) -> Result<(), GeneratorError> {
     let strategy = set.pointer("/spec/strategy/type").and_then(Value::as_str).unwrap_or_default();
     if strategy != "RollingSync" {
         return Ok(());
     }
-    Err(ClusterError::new(
-        Kind::Configuration,
-        format!("the ApplicationSet `{name}` has the strategy RollingSync"),
-        "it would sync its Applications in an order of its own, which a hold denies",
-    )
-    .hint("remove `spec.strategy` from it: the platform file has the order"))
+    Err(GeneratorError::RollingSync { set: name.to_owned() })
 }
 
 fn is_made_by(application: &Application, set: &str) -> bool {
@@ -162,9 +155,8 @@ mod tests {
             refuse_rolling_sync("apps", &json!({ "spec": { "strategy": strategy } }))
         };
         let error = with(json!({ "type": "RollingSync" })).unwrap_err();
-        assert_eq!(error.kind, Kind::Configuration);
-        assert!(error.what.contains("`apps`") && error.what.contains("RollingSync"));
-        assert_eq!(with(json!({ "type": "AllAtOnce" })), Ok(()));
-        assert_eq!(with(Value::Null), Ok(()));
+        assert!(matches!(error, GeneratorError::RollingSync { set } if set == "apps"));
+        assert!(with(json!({ "type": "AllAtOnce" })).is_ok());
+        assert!(with(Value::Null).is_ok());
     }
 }

@@ -7,6 +7,7 @@ use kube::Client;
 use serde_json::{Value, json};
 use tiphys_cluster::names::Purpose;
 use tiphys_cluster::scripted::{Answer, Asked};
+use tiphys_model::{Exit, Explain};
 
 use super::*;
 use crate::testkit::argocd::{self, ROOT, application, steps, unsynced};
@@ -40,11 +41,11 @@ impl Bench {
     }
 }
 
-async fn sync(server: &Server) -> Result<Generated, ClusterError> {
+async fn sync(server: &Server) -> Result<Generated, GeneratorError> {
     Bench::new(server).await.generators().sync().await
 }
 
-async fn await_children(server: &Server, sets: bool) -> Result<usize, ClusterError> {
+async fn await_children(server: &Server, sets: bool) -> Result<usize, GeneratorError> {
     let bench = Bench::new(server).await;
     let apps: BTreeSet<String> = ["a", "b"].map(str::to_owned).into();
     let generated = Generated { revisions: Revisions::default(), sets };
@@ -78,14 +79,14 @@ async fn a_generator_that_the_root_app_creates_is_synced_after_it() {
 
 #[tokio::test(start_paused = true)]
 async fn what_argo_cd_refuses_is_said_with_where_to_look() {
-    for (code, kind, hint) in [
-        (401, Kind::Denied, "`tiphys configure` sets it up"),
-        (403, Kind::Denied, "`tiphys configure` sets it up"),
-        (404, Kind::Configuration, "`tiphys configure` sets it up"),
-        (409, Kind::Failed, ""),
-        (410, Kind::Failed, ""),
-        (429, Kind::Unreachable, ""),
-        (500, Kind::Failed, ""),
+    for (code, exit, hint) in [
+        (401, Exit::Credentials, "`tiphys configure` sets it up"),
+        (403, Exit::Credentials, "`tiphys configure` sets it up"),
+        (404, Exit::Configuration, "`tiphys configure` sets it up"),
+        (409, Exit::Failed, ""),
+        (410, Exit::Failed, ""),
+        (429, Exit::Unreachable, ""),
+        (500, Exit::Failed, ""),
     ] {
         let refresh = |asked: &Asked| asked.method == Method::PATCH;
         let compared = |asked: &Asked| asked.method == Method::GET;
@@ -94,14 +95,14 @@ async fn what_argo_cd_refuses_is_said_with_where_to_look() {
             let server = argocd::server(&["a", "b"]);
             server.next_where(meant, Answer::refused(code, "no"));
             let error = sync(&server).await.err().unwrap();
-            assert_eq!(error.kind, kind, "{code}: {error}");
-            assert_eq!(error.next.unwrap_or_default(), hint, "{code}");
+            assert_eq!(error.explain().exit, exit, "{code}: {error}");
+            assert_eq!(error.explain().next.unwrap_or_default(), hint, "{code}");
             assert_eq!(steps(&server).len(), asked, "{code}");
         }
     }
     let server = argocd::server(&["a", "b"]);
     server.next(Method::PATCH, ROOT, Answer::Cut);
-    assert_eq!(sync(&server).await.err().unwrap().kind, Kind::Unreachable);
+    assert_eq!(sync(&server).await.err().unwrap().explain().exit, Exit::Unreachable);
 }
 
 /// The next sync of the root app goes so, whatever Argo CD makes of it otherwise.
@@ -127,11 +128,11 @@ async fn an_operation_that_ends_badly_or_is_replaced_is_said() {
             json!({ "phase": "Failed", "message": "no such path", "operation": operation });
     });
     let error = sync(&server).await.err().unwrap();
-    assert_eq!((error.kind, &*error.why), (Kind::Failed, "no such path"));
+    assert_eq!((error.explain().exit, &*error.explain().why), (Exit::Failed, "no such path"));
     let server = argocd::server(&[]);
     sync_ends(&server, |root| root["operation"] = json!({ "initiatedBy": { "automated": true } }));
     let error = sync(&server).await.err().unwrap();
-    assert_eq!(error.why, "Argo CD's automated sync has started another operation");
+    assert_eq!(error.explain().why, "Argo CD's automated sync has started another operation");
 }
 
 #[tokio::test(start_paused = true)]
@@ -140,7 +141,7 @@ async fn an_operation_that_does_not_end_is_given_up_on() {
     sync_ends(&server, |_| {});
     let began = Instant::now();
     let error = sync(&server).await.err().unwrap();
-    assert_eq!(error.why, "its operation did not end within 300 s");
+    assert_eq!(error.explain().why, "its operation did not end within 300 s");
     assert!(began.elapsed() < OPERATION_TIMEOUT + 10 * POLL, "{:?}", began.elapsed());
 }
 
@@ -151,7 +152,7 @@ async fn a_source_that_cannot_be_compared_is_not_synced() {
         root["status"]["conditions"] =
             json!([{ "type": "ComparisonError", "message": "no such branch" }]);
     });
-    assert_eq!(sync(&server).await.err().unwrap().why, "no such branch");
+    assert_eq!(sync(&server).await.err().unwrap().explain().why, "no such branch");
     assert_eq!(steps(&server), ["refresh prod-root"]);
 }
 
@@ -164,7 +165,7 @@ async fn children_are_awaited_until_all_are_there() {
         server.put(&application("b"), unsynced("apps"));
     };
     let (found, ()) = tokio::join!(await_children(&server, false), appear);
-    assert_eq!(found, Ok(2));
+    assert_eq!(found.unwrap(), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -174,7 +175,8 @@ async fn children_that_do_not_come_are_named_later_where_sets_create_them() {
         server.put(&application("a"), unsynced("apps"));
         let began = Instant::now();
         let error = await_children(&server, sets).await.unwrap_err();
-        assert_eq!((error.kind, &*error.what), (Kind::NotFound, "there is no Application for b"));
+        assert_eq!(error.explain().exit, Exit::NotFound);
+        assert_eq!(error.explain().what, "there is no Application for b");
         assert!(began.elapsed() > timeout && began.elapsed() < timeout + 2 * POLL);
     }
 }
@@ -185,7 +187,7 @@ async fn children_in_another_project_are_refused_at_once() {
     server.put(&application("a"), unsynced("apps"));
     server.put(&application("b"), unsynced("default"));
     let error = await_children(&server, true).await.unwrap_err();
-    assert_eq!((error.kind, &*error.why), (Kind::Configuration, "b (default)"));
+    assert_eq!((error.explain().exit, &*error.explain().why), (Exit::Configuration, "b (default)"));
     server.next(Method::GET, "applications", Answer::refused(403, "no"));
-    assert_eq!(await_children(&server, true).await.unwrap_err().kind, Kind::Denied);
+    assert_eq!(await_children(&server, true).await.unwrap_err().explain().exit, Exit::Credentials);
 }

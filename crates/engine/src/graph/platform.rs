@@ -9,8 +9,7 @@ use tiphys_model::graph::Edge;
 use tiphys_model::platform::{ArgoCd, ArgoCdAccess, Group, Hold, Policies};
 use tiphys_model::{AppIx, Graph, GroupName, Platform, PlatformName};
 
-use super::{DeployedApp, DeployedGraph};
-use tiphys_cluster::{ClusterError, Kind};
+use super::{DeployedApp, DeployedGraph, GraphError};
 
 /// What concerns the platform as a whole, as of the run that began last.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,9 +67,7 @@ impl Settings {
 impl DeployedGraph {
     /// The platform that was deployed. Edges of different runs may contradict each other; then
     /// those of the run that began last count.
-    pub fn platform(&self, name: &PlatformName, namespace: &str) -> Result<Platform, ClusterError> {
-        let what = || format!("the deployed graph of the platform `{name}` cannot be used");
-        let broken = |why: &str| ClusterError::new(Kind::Failed, what(), why);
+    pub fn platform(&self, name: &PlatformName, namespace: &str) -> Result<Platform, GraphError> {
         let names: Vec<&str> = self.apps.keys().map(String::as_str).collect();
         let mut edges = self.edges(DeployedApp::dependencies);
         let mut graph = Graph::new(self.apps.len(), &edges);
@@ -79,14 +76,10 @@ impl DeployedGraph {
             graph = Graph::new(self.apps.len(), &edges);
         }
         if let Some(cycle) = graph.cycles().first() {
-            let cycle: Vec<&str> = cycle.iter().map(|app| names[app.position()]).collect();
-            let why = format!("its edges go round in a circle: {}", cycle.join(" -> "));
-            return Err(broken(&why).hint("deploy the platform once more, and try again"));
+            let apps = cycle.iter().map(|app| names[app.position()].to_owned()).collect();
+            return Err(GraphError::Circle { platform: name.clone(), apps });
         }
-        let garbled = || {
-            broken("it has values that no version of Tiphys writes")
-                .hint("deploy the platform once more, and try again")
-        };
+        let garbled = || GraphError::Garbled { platform: name.clone() };
         let policies = self.settings.policies().ok_or_else(garbled)?;
         let apps = self.apps.iter().enumerate().map(|(position, (name, app))| {
             let dependencies = graph.dependencies(AppIx::new(position)).iter();
@@ -149,7 +142,7 @@ mod tests {
         }
     }
 
-    fn edges(graph: &DeployedGraph) -> Result<Vec<String>, ClusterError> {
+    fn edges(graph: &DeployedGraph) -> Result<Vec<String>, GraphError> {
         let platform = graph.platform(&PlatformName::parse("prod").unwrap(), "argocd")?;
         let name = |app: AppIx| platform.apps[app.position()].name.to_string();
         let of = |app: AppIx| {
@@ -171,7 +164,7 @@ mod tests {
         assert_eq!(edges(&graph(&turned)).unwrap(), ["b->a"]);
         let circle = [("a", app(Some(&["b"]), &["b"])), ("b", app(Some(&["a"]), &["a"]))];
         let error = edges(&graph(&circle)).unwrap_err();
-        assert!(error.why.contains("circle") && error.next.is_some(), "{error}");
+        assert!(matches!(error, GraphError::Circle { .. }), "{error}");
     }
 
     #[test]

@@ -13,9 +13,10 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use tiphys_model::PlatformName;
 
+use super::error::{GraphError, NOT_KEPT};
 use super::{DeployedGraph, Names};
 use tiphys_cluster::names::{self, FIELD_MANAGER, MANAGED_BY, PLATFORM_LABEL};
-use tiphys_cluster::{ClusterError, Kind};
+use tiphys_cluster::{Cause, RequestError};
 
 /// A ConfigMap takes a little more than a million bytes, and base64 makes four of three.
 const SHARD: usize = 700_000;
@@ -48,57 +49,53 @@ impl GraphStore {
     pub async fn platforms(
         client: &Client,
         namespace: &str,
-    ) -> Result<BTreeSet<PlatformName>, ClusterError> {
+    ) -> Result<BTreeSet<PlatformName>, RequestError> {
         let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
         let ours = format!("{}={},{PLATFORM_LABEL}", MANAGED_BY.0, MANAGED_BY.1);
         let what = format!("the ConfigMaps in `{namespace}` cannot be listed");
         let listed = maps.list_metadata(&ListParams::default().labels(&ours)).await;
-        let listed = listed.map_err(ClusterError::kube(what))?;
+        let listed = listed.map_err(RequestError::because(what))?;
         let labels = listed.items.iter().filter_map(|map| map.labels().get(PLATFORM_LABEL));
         Ok(labels.filter_map(|name| PlatformName::parse(name).ok()).collect())
     }
 
     /// What is kept; nothing if the platform was never deployed.
-    pub async fn read(&self) -> Result<Option<DeployedGraph>, ClusterError> {
+    pub async fn read(&self) -> Result<Option<DeployedGraph>, GraphError> {
         let mut bytes = Vec::new();
         for (number, name) in self.names.iter().enumerate() {
             let what = format!("the ConfigMap `{name}` with the deployed graph cannot be read");
-            let map = self.maps.get_opt(name).await.map_err(ClusterError::kube(what))?;
+            let map = self.maps.get_opt(name).await.map_err(RequestError::because(what))?;
             match map.and_then(|map| map.binary_data?.remove(KEY)) {
                 Some(shard) => bytes.extend(shard.0),
                 None if number == 0 => return Ok(None),
                 None => break,
             }
         }
-        DeployedGraph::decode(&bytes).map(Some).map_err(|error| {
-            let what = format!("the deployed graph in the ConfigMap `{}`", self.names[0]);
-            ClusterError::new(Kind::Failed, what, format!("it cannot be read: {error}"))
-                .hint("delete it, and deploy again")
-        })
+        DeployedGraph::decode(&bytes)
+            .map(Some)
+            .map_err(|source| GraphError::Unreadable { map: self.names[0].clone(), source })
     }
 
-    pub async fn write(&self, graph: &DeployedGraph) -> Result<(), ClusterError> {
-        let what = || "the deployed graph cannot be kept in the cluster".to_owned();
-        let failed = |why: String| ClusterError::new(Kind::Failed, what(), why);
-        let bytes = graph.encode().map_err(|error| failed(error.to_string()))?;
+    pub async fn write(&self, graph: &DeployedGraph) -> Result<(), GraphError> {
+        let bytes = graph.encode().map_err(GraphError::Unwritable)?;
         let shards: Vec<&[u8]> = bytes.chunks(self.shard).collect();
         if shards.len() > self.names.len() {
-            return Err(failed(format!(
-                "it has {} bytes, more than there is room for",
-                bytes.len()
-            )));
+            return Err(GraphError::TooLarge { bytes: bytes.len() });
         }
         let params = PatchParams::apply(FIELD_MANAGER).force();
         for (name, shard) in self.names.iter().zip(&shards) {
             let patch = Patch::Apply(self.config_map(name, shard));
-            self.maps.patch(name, &params, &patch).await.map_err(ClusterError::kube(what()))?;
+            self.maps
+                .patch(name, &params, &patch)
+                .await
+                .map_err(RequestError::because(NOT_KEPT))?;
         }
         // Fewer than before: the rest would be read as part of it.
         for name in &self.names[shards.len()..] {
-            match self.maps.get_opt(name).await.map_err(ClusterError::kube(what()))? {
+            match self.maps.get_opt(name).await.map_err(RequestError::because(NOT_KEPT))? {
                 Some(_) => {
                     let gone = self.maps.delete(name, &DeleteParams::default()).await;
-                    gone.map_err(ClusterError::kube(what()))?;
+                    gone.map_err(RequestError::because(NOT_KEPT))?;
                 }
                 None => break,
             }
@@ -107,14 +104,14 @@ impl GraphStore {
     }
 
     /// Removes it: the platform is no longer deployed.
-    pub async fn delete(&self) -> Result<(), ClusterError> {
+    pub async fn delete(&self) -> Result<(), RequestError> {
         for name in &self.names {
             match self.maps.delete(name, &DeleteParams::default()).await {
                 Ok(_) => {}
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 Err(error) => {
                     let what = format!("the ConfigMap `{name}` cannot be deleted");
-                    return Err(ClusterError::kube(what)(error));
+                    return Err(RequestError::because(what)(error));
                 }
             }
         }
@@ -123,19 +120,19 @@ impl GraphStore {
 
     /// What the cluster has now; nothing, if the caller may not list it. A teardown then leaves
     /// namespaces and CRDs where they are, so any other failure is an error: it would be the same.
-    pub(crate) async fn list_before(&self) -> Result<Option<Names>, ClusterError> {
+    pub(crate) async fn list_before(&self) -> Result<Option<Names>, RequestError> {
         let all = ListParams::default();
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         let crds: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         let listed =
             async { Ok((namespaces.list_metadata(&all).await?, crds.list_metadata(&all).await?)) };
         let what = "the namespaces and CRDs cannot be listed";
-        match listed.await.map_err(ClusterError::kube(what)) {
+        match listed.await.map_err(RequestError::because(what)) {
             Ok((namespaces, crds)) => Ok(Some(Names {
                 namespaces: namespaces.items.iter().map(ResourceExt::name_any).collect(),
                 crds: crds.items.iter().map(ResourceExt::name_any).collect(),
             })),
-            Err(error) if error.kind == Kind::Denied => Ok(None),
+            Err(error) if error.cause() == Cause::Denied => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -52,7 +52,7 @@ pub(super) enum Next {
 
 /// Why apps cannot be held.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Why {
+pub enum Why {
     /// An automated operation began each time before the controller saw the window.
     AlwaysLate,
     /// The automated operation of this app does not end.

@@ -43,7 +43,7 @@ fn automated(objects: &mut Objects<'_>, app: &str, begins: bool) {
     objects.put(&path(app), object);
 }
 
-async fn hold_both(server: &Server) -> Result<(), ClusterError> {
+async fn hold_both(server: &Server) -> Result<(), HoldError> {
     let terminate = async |app: &str| {
         server.change(|objects| automated(objects, app, false));
         Ok(())
@@ -101,8 +101,8 @@ async fn an_operation_that_nobody_can_end_is_named_and_nothing_is_held() {
     let hold = hold(&server);
     let error = hold.hold_when_idle(&apps(&["a", "b"]), &applications, terminate).await;
     let error = error.unwrap_err();
-    assert_eq!(error.kind, Kind::Failed);
-    assert!(error.why.contains("`b`"), "{error}");
+    assert_eq!(error.explain().exit, Exit::Failed);
+    assert!(error.explain().why.contains("`b`"), "{error}");
     assert!(*terminated.lock().unwrap() > 1, "it was asked again");
     assert_eq!(held(&server), apps(&[]));
 }
@@ -112,10 +112,12 @@ async fn an_operation_that_cannot_be_terminated_ends_it_with_the_reason() {
     let server = server();
     server.change(|objects| automated(objects, "a", true));
     let applications = Api::namespaced(server.client(), "argocd");
-    let no = || ClusterError::new(Kind::Unreachable, "no", "no");
+    let no = || CallError::Unanswered { message: "no".to_owned() };
     let hold = hold(&server);
     let ended = hold.hold_when_idle(&apps(&["a"]), &applications, async |_| Err(no())).await;
-    assert_eq!(ended, Err(no()));
+    assert!(
+        matches!(ended, Err(HoldError::NotStopped { app, source }) if app == "a" && source == no())
+    );
     assert!(server.writes().is_empty());
 }
 
@@ -146,7 +148,7 @@ async fn whoever_is_late_each_time_gives_up_and_leaves_nothing_held() {
     let server = server();
     slip_in(&server, usize::MAX);
     let error = hold_both(&server).await.unwrap_err();
-    assert!(error.why.contains("each time"), "{error}");
+    assert!(error.explain().why.contains("each time"), "{error}");
     assert_eq!(held(&server), apps(&[]));
     assert_eq!(server.writes().len(), 20);
 }
@@ -165,7 +167,7 @@ async fn undoing_leaves_alone_what_was_held_before_and_what_others_hold_meanwhil
         }
     });
     let applications = Api::namespaced(server.client(), "argocd");
-    let no = async |_: &str| Err(ClusterError::new(Kind::Failed, "stop", "here"));
+    let no = async |_: &str| Err(CallError::Unanswered { message: "stop".to_owned() });
     let hold = hold(&server);
     hold.hold_when_idle(&apps(&["a", "b"]), &applications, no).await.unwrap_err();
     assert_eq!(held(&server), apps(&["b", "c"]));
@@ -183,7 +185,7 @@ async fn a_conflict_starts_it_over_from_what_is_there_now() {
     for _ in 0..10 {
         server.next(Method::PATCH, "appprojects", Answer::refused(409, "modified"));
     }
-    assert_eq!(hold.hold_now("b").await.unwrap_err().kind, Kind::Conflict, "not for ever");
+    assert_eq!(hold.hold_now("b").await.unwrap_err().explain().exit, Exit::Held, "not for ever");
     assert_eq!(held(&server), apps(&["a"]));
 }
 
@@ -194,16 +196,16 @@ async fn what_the_server_refuses_is_said_at_once() {
         (Method::PATCH, "appprojects"),
         (Method::GET, "applications"),
     ] {
-        for (code, kind) in REFUSALS.into_iter().chain([(404, Kind::NotFound)]) {
+        for (code, exit) in REFUSALS.into_iter().chain([(404, Exit::NotFound)]) {
             let server = server();
             server.next(method.clone(), path, Answer::refused(code, "no"));
             let error = hold_both(&server).await.unwrap_err();
-            assert_eq!(error.kind, kind, "{method} {path} {code}: {error}");
+            assert_eq!(error.explain().exit, exit, "{method} {path} {code}: {error}");
             assert_eq!(held(&server), apps(&[]), "{method} {path} {code}");
         }
         let server = server();
         server.next(method.clone(), path, Answer::Cut);
-        assert_eq!(hold_both(&server).await.unwrap_err().kind, Kind::Unreachable);
+        assert_eq!(hold_both(&server).await.unwrap_err().explain().exit, Exit::Unreachable);
     }
 }
 
@@ -220,7 +222,7 @@ async fn slow_answers_are_waited_for() {
 async fn a_write_whose_answer_was_lost_is_found_by_the_next() {
     let server = server();
     server.lose_answer(Method::PATCH, "appprojects");
-    assert_eq!(hold_both(&server).await.unwrap_err().kind, Kind::Unreachable);
+    assert_eq!(hold_both(&server).await.unwrap_err().explain().exit, Exit::Unreachable);
     hold_both(&server).await.unwrap();
     assert_eq!(server.writes().len(), 1);
 }
@@ -231,7 +233,7 @@ async fn a_release_that_failed_is_made_up_for_by_the_next_one() {
     hold_both(&server).await.unwrap();
     let hold = hold(&server);
     server.next(Method::PATCH, "appprojects", Answer::refused(500, "no"));
-    assert_eq!(hold.release_batched("a").await.unwrap_err().kind, Kind::Failed);
+    assert_eq!(hold.release_batched("a").await.unwrap_err().explain().exit, Exit::Failed);
     assert_eq!(held(&server), apps(&["a", "b"]));
     hold.release_batched("b").await.unwrap();
     assert_eq!(held(&server), apps(&[]), "both were let go together");
@@ -258,7 +260,7 @@ async fn a_project_with_windows_of_its_own_is_refused_and_left_alone() {
     project["spec"]["syncWindows"] = window.clone();
     server.put(PROJECT, project);
     let error = hold_both(&server).await.unwrap_err();
-    assert_eq!(error.kind, Kind::Configuration);
-    assert!(error.why.contains("0 22 * * *"), "{error}");
+    assert_eq!(error.explain().exit, Exit::Configuration);
+    assert!(error.explain().why.contains("0 22 * * *"), "{error}");
     assert_eq!(server.get(PROJECT).unwrap()["spec"]["syncWindows"], window);
 }

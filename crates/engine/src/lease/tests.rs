@@ -34,7 +34,7 @@ fn next(server: &Server, method: Method, answer: Answer) {
     server.next(method, "/leases", answer);
 }
 
-async fn acquire(server: &Server) -> Result<Lease, ClusterError> {
+async fn acquire(server: &Server) -> Result<Lease, LeaseError> {
     Lease::acquire(server.client(), "argocd", "tiphys-prod", "us", "deploy", |_| {}).await
 }
 
@@ -96,23 +96,23 @@ async fn a_holder_that_is_alive_keeps_it() {
         taken = acquire(&server) => taken.err().unwrap(),
         () = renewing => unreachable!("renews for ever"),
     };
-    assert_eq!(error.kind, Kind::Conflict);
-    assert!(error.why.contains("the living"), "{error}");
+    assert_eq!(error.explain().exit, Exit::Held);
+    assert!(error.explain().why.contains("the living"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_the_server_refuses_is_said_at_once() {
-    for (code, kind) in REFUSALS {
+    for (code, exit) in REFUSALS {
         for method in [Method::GET, Method::POST] {
             let server = Server::default();
             next(&server, method.clone(), Answer::refused(code, "no"));
             let error = acquire(&server).await.err().unwrap();
-            assert_eq!(error.kind, kind, "{method} {code}: {error}");
+            assert_eq!(error.explain().exit, exit, "{method} {code}: {error}");
         }
     }
     let server = Server::default();
     next(&server, Method::POST, Answer::Cut);
-    assert_eq!(acquire(&server).await.err().unwrap().kind, Kind::Unreachable);
+    assert_eq!(acquire(&server).await.err().unwrap().explain().exit, Exit::Unreachable);
 }
 
 #[tokio::test(start_paused = true)]

@@ -15,12 +15,13 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use super::effects::Effects;
 use super::kubernetes_events::EventPublisher;
 use super::probe_schedule::{ProbeRequest, ProbeResult, ProbeSchedule};
-use crate::lease::{Lease, NotRenewed, RENEWAL};
+use crate::engine::RunError;
+use crate::lease::{Lease, LeaseError, NotRenewed, RENEWAL};
 use crate::run_update::RunUpdate;
 use crate::signals::Signals;
 use tiphys_argocd::application::Application;
 use tiphys_argocd::watch::WatchEvent;
-use tiphys_cluster::{ClusterError, Kind};
+use tiphys_cluster::Cause;
 
 /// What came back from outside.
 pub(super) enum Incoming {
@@ -32,7 +33,7 @@ pub(super) enum Incoming {
     /// What a probe has found.
     Probed(ProbeResult),
     /// Nothing more can be done.
-    Broken(ClusterError),
+    Broken(RunError),
 }
 
 /// All that a run in progress has at hand.
@@ -62,7 +63,7 @@ impl Local<'_> {
         mut inbox: UnboundedReceiver<Incoming>,
         lease: &mut Lease,
         signals: &mut Signals,
-    ) -> Result<Verdict, ClusterError> {
+    ) -> Result<Verdict, RunError> {
         let mut watch = pin!(watch);
         let mut renewal = tokio::time::interval(RENEWAL);
         renewal.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -82,7 +83,7 @@ impl Local<'_> {
                 signal = signals.next() => self.step(Input::Interrupted(signal))?,
                 _ = renewal.tick() => {
                     if let Some(error) = self.renew(lease).await? {
-                        return Err(error);
+                        return Err(error.into());
                     }
                 }
                 incoming = inbox.recv() => match incoming {
@@ -91,7 +92,7 @@ impl Local<'_> {
                 },
                 event = watch.next() => match event {
                     Some(event) => self.on_watch_event(event)?,
-                    None => return Err(ended()),
+                    None => return Err(RunError::WatchEnded),
                 },
                 () = tick => self.step(Input::Tick)?,
             }
@@ -101,23 +102,23 @@ impl Local<'_> {
         if let Some(note) = self.effects.rate_limit.told() {
             (self.updates)(RunUpdate::Note(note));
         }
-        self.driver.machine().verdict().ok_or_else(ended)
+        self.driver.machine().verdict().ok_or(RunError::WatchEnded)
     }
 
     /// Keeps the Lease. An error that is returned as a value is the end of the run.
-    async fn renew(&mut self, lease: &mut Lease) -> Result<Option<ClusterError>, ClusterError> {
+    async fn renew(&mut self, lease: &mut Lease) -> Result<Option<LeaseError>, RunError> {
         match lease.renew().await {
             Err(NotRenewed::Lost { .. }) => {
                 self.step(Input::LeaseLost)?;
                 Ok(None)
             }
             // Another run may begin now, so this one has ended.
-            Err(NotRenewed::Unanswered(error)) if lease.has_run_out() => Ok(Some(error)),
+            Err(NotRenewed::Unanswered(error)) if lease.has_run_out() => Ok(Some(error.into())),
             Ok(()) | Err(NotRenewed::Unanswered(_)) => Ok(None),
         }
     }
 
-    fn on_watch_event(&mut self, event: WatchEvent) -> Result<(), ClusterError> {
+    fn on_watch_event(&mut self, event: WatchEvent) -> Result<(), RunError> {
         match event {
             WatchEvent::Applied(application) => {
                 let app = self.names.get(application.name()).copied();
@@ -137,14 +138,14 @@ impl Local<'_> {
                 Ok(())
             }
             WatchEvent::Listed => self.listed(),
-            WatchEvent::Failed(error) if error.kind == Kind::Denied => Err(error),
+            WatchEvent::Failed(error) if error.cause() == Cause::Denied => Err(error.into()),
             // It goes on by itself; what it misses meanwhile is looked for, and if the cluster
             // stays away, the Lease runs out.
             WatchEvent::Failed(_) => Ok(()),
         }
     }
 
-    fn on_incoming(&mut self, incoming: Incoming) -> Result<(), ClusterError> {
+    fn on_incoming(&mut self, incoming: Incoming) -> Result<(), RunError> {
         match incoming {
             Incoming::Seen(app, application) => self.observe(app, &application),
             Incoming::Answer(app, answer) => self.step(Input::Answered { app, answer }),
@@ -154,10 +155,10 @@ impl Local<'_> {
         }
     }
 
-    fn observe(&mut self, app: AppIx, application: &Application) -> Result<(), ClusterError> {
-        let mut seen = application.observe().map_err(|error| {
-            let what = format!("the Application `{}` cannot be judged", application.name());
-            ClusterError::new(Kind::Failed, what, error.to_string())
+    fn observe(&mut self, app: AppIx, application: &Application) -> Result<(), RunError> {
+        let mut seen = application.observe().map_err(|source| RunError::Unreadable {
+            app: application.name().to_owned(),
+            source,
         })?;
         self.effects.remember(app, application);
         if let Some(first) = &mut self.first {
@@ -173,7 +174,7 @@ impl Local<'_> {
 
     /// All has been seen once. What only a probe shows has to be known, too, before the
     /// run decides what is to be synced.
-    fn listed(&mut self) -> Result<(), ClusterError> {
+    fn listed(&mut self) -> Result<(), RunError> {
         let (Some(first), None) = (&self.first, self.first_probes) else { return Ok(()) };
         let apps = self.driver.machine().plan().graph.apps();
         let requests: Vec<ProbeRequest> = apps
@@ -188,7 +189,7 @@ impl Local<'_> {
     }
 
     /// Begins the run, if the first looks have returned.
-    fn begin(&mut self) -> Result<(), ClusterError> {
+    fn begin(&mut self) -> Result<(), RunError> {
         if self.first_probes != Some(0) {
             return Ok(());
         }
@@ -208,7 +209,7 @@ impl Local<'_> {
         Ok(())
     }
 
-    fn on_probe_result(&mut self, result: ProbeResult) -> Result<(), ClusterError> {
+    fn on_probe_result(&mut self, result: ProbeResult) -> Result<(), RunError> {
         let app = result.app;
         self.schedule.take(result);
         if let Some(left) = self.first_probes.as_mut().filter(|_| self.first.is_some()) {
@@ -250,14 +251,10 @@ impl Local<'_> {
         });
     }
 
-    fn step(&mut self, input: Input) -> Result<(), ClusterError> {
+    fn step(&mut self, input: Input) -> Result<(), RunError> {
         let millis = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let now = Time::from_millis(millis);
-        let Output { events, effects } = self.driver.step(now, input).map_err(|illegal| {
-            let what = "the run contradicts itself, so it was stopped";
-            ClusterError::new(Kind::Failed, what, illegal.to_string())
-                .hint("this is a mistake in Tiphys: please report it with the command")
-        })?;
+        let Output { events, effects } = self.driver.step(now, input)?;
         for event in events {
             if let Some(app) = event.app() {
                 self.publisher.publish(&event, self.effects.reference(app));
@@ -302,8 +299,4 @@ impl Local<'_> {
             )
         })
     }
-}
-
-fn ended() -> ClusterError {
-    ClusterError::new(Kind::Failed, "the watch on Applications has ended", "it should never")
 }

@@ -14,12 +14,13 @@ use super::frozen::FrozenOperations;
 use super::probe_schedule::{ProbeRequest, Probes};
 use super::rate_limit::RateLimit;
 use crate::app_resources::AppResources;
-use crate::hold::Hold;
+use crate::engine::RunError;
+use crate::hold::{Hold, HoldError};
 use crate::lease::Fence;
 use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::Application;
 use tiphys_argocd::rest::{CallError, REQUEST_TIMEOUT, Refusal, SyncRequest};
-use tiphys_cluster::{ClusterError, Kind};
+use tiphys_cluster::Cause;
 
 /// What requests are made with.
 pub(super) struct Effects {
@@ -145,8 +146,8 @@ impl Effects {
                 }
             }
             Effect::HandOff { .. } => match self.hand_off(app, name, &known).await {
-                Err(error) if error.kind == Kind::Unreachable => return,
-                handed => handed.map(|()| Answer::HandedOff),
+                Err(error) if error.cause() == Cause::Unreachable => return,
+                handed => handed.map(|()| Answer::HandedOff).map_err(RunError::from),
             },
             Effect::Delete { .. } => match self.remove(name, &known).await {
                 Ok(()) | Err(CallError::Refused { refusal: Refusal::NotFound, .. }) => {
@@ -195,7 +196,7 @@ impl Effects {
 
     /// Editing a project wakes nobody: an app that has drifted while it was held would stay so
     /// for minutes. One that has not, Argo CD looks at by itself as soon as something changes.
-    async fn hand_off(&self, app: AppIx, name: &str, known: &Known) -> Result<(), ClusterError> {
+    async fn hand_off(&self, app: AppIx, name: &str, known: &Known) -> Result<(), HoldError> {
         self.frozen.let_go(app);
         self.hold.release_batched(name).await?;
         let seen = self.applications.get_opt(name).await.ok().flatten();
@@ -213,7 +214,7 @@ impl Effects {
         known: &Known,
         number: RequestNumber,
         incoming: &UnboundedSender<Incoming>,
-    ) -> Result<Answer, ClusterError> {
+    ) -> Result<Answer, RunError> {
         match self.argocd.refresh(name, &known.project).await {
             Ok(application) => {
                 let seen = Incoming::Seen(app, Box::new(application));
@@ -243,10 +244,7 @@ fn not_sent(effect: &Effect) -> Option<Answer> {
     }
 }
 
-fn sync_answer(
-    name: &str,
-    taken: Result<Application, CallError>,
-) -> Result<SyncAnswer, ClusterError> {
+fn sync_answer(name: &str, taken: Result<Application, CallError>) -> Result<SyncAnswer, RunError> {
     let error = match taken {
         Ok(application) => {
             return Ok(match application.version() {
@@ -267,13 +265,13 @@ fn sync_answer(
 }
 
 /// What no other app would fare better with.
-fn fatal(doing: &str, name: &str, error: &CallError) -> Option<ClusterError> {
-    let CallError::Refused { refusal, message } = error else { return None };
-    let what = format!("Argo CD does not let this account {doing} `{name}`");
-    let hint = match refusal {
-        Refusal::Unauthenticated => "`tiphys configure` makes a new token",
-        Refusal::Forbidden => "`tiphys configure` gives the account its rights",
-        Refusal::Window | Refusal::NotFound | Refusal::Busy | Refusal::Other => return None,
-    };
-    Some(ClusterError::new(Kind::Denied, what, message.clone()).hint(hint))
+fn fatal(doing: &'static str, name: &str, error: &CallError) -> Option<RunError> {
+    let CallError::Refused { refusal, .. } = error else { return None };
+    match *refusal {
+        refusal @ (Refusal::Unauthenticated | Refusal::Forbidden) => {
+            let (app, source) = (name.to_owned(), error.clone());
+            Some(RunError::Denied { doing, app, refusal, source })
+        }
+        Refusal::Window | Refusal::NotFound | Refusal::Busy | Refusal::Other => None,
+    }
 }

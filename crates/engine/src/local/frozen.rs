@@ -12,8 +12,9 @@ use std::time::Duration;
 use tiphys_model::AppIx;
 
 use super::effects::Effects;
+use crate::hold::HoldError;
 use tiphys_argocd::rest::REQUEST_TIMEOUT;
-use tiphys_cluster::ClusterError;
+use tiphys_cluster::RequestError;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -60,7 +61,7 @@ impl Effects {
         }
     }
 
-    async fn release_for_a_while(&self, app: AppIx, name: &str) -> Result<(), ClusterError> {
+    async fn release_for_a_while(&self, app: AppIx, name: &str) -> Result<(), HoldError> {
         self.hold.release_batched(name).await?;
         let mut busy = true;
         while busy {
@@ -69,7 +70,8 @@ impl Effects {
                 return Ok(());
             }
             let what = "the Application cannot be read";
-            let seen = self.applications.get_opt(name).await.map_err(ClusterError::kube(what))?;
+            let seen =
+                self.applications.get_opt(name).await.map_err(RequestError::because(what))?;
             let operation = seen.and_then(|application| application.operation);
             busy = operation.is_some_and(|operation| operation.initiated_by.automated);
         }

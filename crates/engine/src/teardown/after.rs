@@ -5,10 +5,9 @@ use std::time::Duration;
 use tiphys_run::Verdict;
 
 use super::leftovers::{self, Leftover, Search};
-use super::{Context, End, Extent, Teardown, TeardownOutcome, namespaces_and_crds};
+use super::{Context, End, Extent, Teardown, TeardownError, TeardownOutcome, namespaces_and_crds};
 use crate::graph::{DeployedGraph, Names};
 use tiphys_argocd::application::Application;
-use tiphys_cluster::ClusterError;
 use tiphys_cluster::ObjectName;
 use tiphys_cluster::names;
 use tiphys_install::configure;
@@ -18,7 +17,7 @@ impl Teardown {
         &self,
         context: &Context<'_>,
         graph: DeployedGraph,
-    ) -> Result<End, ClusterError> {
+    ) -> Result<End, TeardownError> {
         match self.extent {
             Extent::Apps => return Ok(End::stays(Verdict::Succeeded)),
             Extent::Pruned => {
@@ -47,7 +46,7 @@ impl Teardown {
         &self,
         context: &Context<'_>,
         others: &[Application],
-    ) -> Result<(), ClusterError> {
+    ) -> Result<(), TeardownError> {
         context.note("removing accounts, rights and projects".to_owned());
         let user = |project: &str| others.iter().find(|other| other.spec.project == project);
         let used = |project: &str| match user(project) {
@@ -57,7 +56,7 @@ impl Teardown {
             }
             None => false,
         };
-        configure::remove(&self.client, &self.platform, used).await
+        Ok(configure::remove(&self.client, &self.platform, used).await?)
     }
 
     /// What is left is removed if that is wanted; otherwise the graph stays, because only it
@@ -67,7 +66,7 @@ impl Teardown {
         context: &Context<'_>,
         graph: &DeployedGraph,
         came: &Names,
-    ) -> Result<End, ClusterError> {
+    ) -> Result<End, TeardownError> {
         let kinds = context.app_resources.kinds();
         let search = Search { client: &self.client, kinds, graph, came };
         let mut leftovers = search.run().await?;

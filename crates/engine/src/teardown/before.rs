@@ -4,19 +4,20 @@ use kube::{Api, ResourceExt};
 use tiphys_model::{AppIx, Plan, Role};
 
 use super::generators::{self, Generators};
-use super::{Context, Extent, Teardown, namespaces_and_crds, volumes};
+use super::{Context, Extent, Teardown, TeardownError, namespaces_and_crds, volumes};
 use crate::graph::{DeployedGraph, GraphStore};
+use crate::hold::HoldError;
 use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::Application;
+use tiphys_cluster::Cause;
 use tiphys_cluster::names::Purpose;
-use tiphys_cluster::{ClusterError, Kind};
 
 impl Teardown {
     /// Nobody to act with is needed if nothing is left to act on.
     pub(super) async fn prepare(
         &self,
         context: &Context<'_>,
-    ) -> Result<(Option<ArgoCdClient>, DeployedGraph), ClusterError> {
+    ) -> Result<(Option<ArgoCdClient>, DeployedGraph), TeardownError> {
         let store = self.store();
         let mut graph = self.unchanged_graph(&store).await?;
         let applications = self.applications().await?;
@@ -70,12 +71,10 @@ impl Teardown {
     }
 
     /// The graph that the plan was made of, or a new one if there was none.
-    async fn unchanged_graph(&self, store: &GraphStore) -> Result<DeployedGraph, ClusterError> {
+    async fn unchanged_graph(&self, store: &GraphStore) -> Result<DeployedGraph, TeardownError> {
         let found = store.read().await?;
         if found != self.graph {
-            let what = "the deployed graph has changed while this run waited for the platform";
-            let why = "another run has ended meanwhile, so the plan is no longer right";
-            return Err(ClusterError::new(Kind::Failed, what, why).hint("run it again"));
+            return Err(TeardownError::Outdated);
         }
         Ok(found.unwrap_or_else(|| {
             let mut graph = DeployedGraph::new(&self.platform, None);
@@ -90,7 +89,7 @@ impl Teardown {
         &self,
         context: &Context<'_>,
         argocd: &ArgoCdClient,
-    ) -> Result<(), ClusterError> {
+    ) -> Result<(), HoldError> {
         let project = &self.platform.argocd.project;
         let apps = self.names();
         context.note(format!("holding {} apps in the project `{project}`", apps.len()));
@@ -101,7 +100,7 @@ impl Teardown {
         };
         let applications = Api::namespaced(self.client.clone(), &self.platform.argocd.namespace);
         match self.hold(&context.run).hold_when_idle(&apps, &applications, terminate).await {
-            Err(error) if error.kind == Kind::NotFound => Ok(()),
+            Err(error) if error.cause() == Cause::NotFound => Ok(()),
             held => held,
         }
     }
@@ -115,7 +114,7 @@ fn removed_before(graph: &mut DeployedGraph, plan: &Plan) {
 }
 
 /// What an ApplicationSet has created, it would create anew.
-fn refuse_generated(removed: &[&Application]) -> Result<(), ClusterError> {
+fn refuse_generated(removed: &[&Application]) -> Result<(), TeardownError> {
     let generated = removed.iter().find_map(|application| {
         let owners = application.owner_references().iter();
         let set = owners.filter(|owner| owner.kind == "ApplicationSet").map(|owner| &owner.name);
@@ -123,11 +122,8 @@ fn refuse_generated(removed: &[&Application]) -> Result<(), ClusterError> {
     });
     match generated {
         None => Ok(()),
-        Some((app, set)) => Err(ClusterError::new(
-            Kind::Configuration,
-            format!("the app `{app}` cannot be removed by itself"),
-            format!("the ApplicationSet `{set}` has created it, and would create it anew"),
-        )
-        .hint("take it out of what the ApplicationSet lists, or tear down the whole platform")),
+        Some((app, set)) => {
+            Err(TeardownError::Generated { app: app.to_owned(), set: set.to_owned() })
+        }
     }
 }

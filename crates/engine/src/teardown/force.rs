@@ -9,8 +9,8 @@ use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
-use tiphys_cluster::{ClusterError, Kind};
-use tiphys_cluster::{Kinds, ObjectName};
+use super::TeardownError;
+use tiphys_cluster::{Kinds, ObjectName, RequestError};
 
 const POLL: Duration = Duration::from_secs(1);
 
@@ -53,24 +53,18 @@ impl fmt::Display for ForcedFinalizer {
 pub(super) fn resolve(
     kinds: &Kinds,
     forced: &[ForcedFinalizer],
-) -> Result<Vec<ObjectName>, ClusterError> {
-    let resolved = forced.iter().map(|wanted| {
-        let groups = kinds.groups_of(&wanted.kind);
-        let unknown = |why: String| {
-            let what = format!("`--force-finalizer {wanted}` cannot be followed");
-            ClusterError::new(Kind::Configuration, what, why)
-        };
-        match groups[..] {
-            [] => Err(unknown("the cluster has no such kind".to_owned())),
-            [group] => Ok(ObjectName {
-                group: group.to_owned(),
-                kind: wanted.kind.clone(),
-                namespace: wanted.namespace.clone(),
-                name: wanted.name.clone(),
-            }),
-            _ => Err(unknown(format!("several groups have that kind: {}", groups.join(", ")))
-                .hint("remove the finalizer with `kubectl edit`")),
-        }
+) -> Result<Vec<ObjectName>, TeardownError> {
+    let resolved = forced.iter().map(|wanted| match kinds.groups_of(&wanted.kind)[..] {
+        [group] => Ok(ObjectName {
+            group: group.to_owned(),
+            kind: wanted.kind.clone(),
+            namespace: wanted.namespace.clone(),
+            name: wanted.name.clone(),
+        }),
+        ref groups => Err(TeardownError::Forced {
+            wanted: wanted.clone(),
+            groups: groups.iter().map(|&group| group.to_owned()).collect(),
+        }),
     });
     resolved.collect()
 }
@@ -80,12 +74,12 @@ pub(super) async fn remove_finalizers(
     kinds: &Kinds,
     objects: Vec<ObjectName>,
     note: impl Fn(String),
-) -> Result<(), ClusterError> {
+) -> Result<(), RequestError> {
     let mut left: BTreeSet<ObjectName> = objects.into_iter().collect();
     while !left.is_empty() {
         for object in left.clone() {
             let what = format!("the finalizers of {object} cannot be removed");
-            let found = kinds.get(&object).await.map_err(ClusterError::kube(&what))?;
+            let found = kinds.get(&object).await.map_err(RequestError::because(&what))?;
             let Some(found) = found.filter(|found| found.metadata.deletion_timestamp.is_some())
             else {
                 continue;
@@ -96,7 +90,7 @@ pub(super) async fn remove_finalizers(
                 let params = PatchParams::default();
                 api.patch(&object.name, &params, &Patch::Merge(&patch))
                     .await
-                    .map_err(ClusterError::kube(&what))?;
+                    .map_err(RequestError::because(&what))?;
                 note(format!("removed the finalizers of {object} by force: {names}"));
             }
             left.remove(&object);

@@ -12,12 +12,13 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use tiphys_model::Platform;
 
+use super::TeardownError;
 use crate::generators::sets;
 use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::Application;
 use tiphys_argocd::rest::{CallError, Refusal};
+use tiphys_cluster::RequestError;
 use tiphys_cluster::delete;
-use tiphys_cluster::{ClusterError, Kind};
 use tokio::time::Instant;
 
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(120);
@@ -43,7 +44,7 @@ impl Generators {
         client: &Client,
         platform: &Platform,
         applications: &[Application],
-    ) -> Result<Self, ClusterError> {
+    ) -> Result<Self, RequestError> {
         let argocd = &platform.argocd;
         let mut found = Generators::default();
         for application in applications {
@@ -56,7 +57,7 @@ impl Generators {
             // An Argo CD without ApplicationSets.
             Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
             Err(error) => {
-                return Err(ClusterError::kube("the ApplicationSets cannot be listed")(error));
+                return Err(RequestError::because("the ApplicationSets cannot be listed")(error));
             }
         };
         for set in &listed {
@@ -112,13 +113,13 @@ pub(super) async fn remove(
     platform: &Platform,
     argocd: &ArgoCdClient,
     generators: Vec<Generator>,
-) -> Result<(), ClusterError> {
+) -> Result<(), TeardownError> {
     for generator in generators {
         match &generator {
             Generator::Application(name) => {
                 let project = &platform.argocd.root_project;
                 let released = argocd.delete_orphaning(name, project).await;
-                released.or_else(|error| refused(name, &error))?;
+                released.or_else(|error| refused(name, error))?;
                 let applications: Api<Application> =
                     Api::namespaced(client.clone(), &platform.argocd.namespace);
                 await_gone(&applications, name, "the generator").await?;
@@ -131,23 +132,17 @@ pub(super) async fn remove(
     Ok(())
 }
 
-fn refused(name: &str, error: &CallError) -> Result<(), ClusterError> {
-    let kind = match error {
-        CallError::Refused { refusal: Refusal::NotFound, .. } => return Ok(()),
-        CallError::Refused { refusal: Refusal::Unauthenticated | Refusal::Forbidden, .. } => {
-            Kind::Denied
-        }
-        CallError::Refused { .. } => Kind::Failed,
-        CallError::Unanswered { .. } => Kind::Unreachable,
-    };
-    let what = format!("the generator `{name}` cannot be removed");
-    Err(ClusterError::new(kind, what, error.to_string()))
+fn refused(name: &str, error: CallError) -> Result<(), TeardownError> {
+    match error {
+        CallError::Refused { refusal: Refusal::NotFound, .. } => Ok(()),
+        source => Err(TeardownError::GeneratorRefused { generator: name.to_owned(), source }),
+    }
 }
 
 /// Its Applications stay, and belong to nobody afterwards.
-async fn remove_set(sets: &Api<DynamicObject>, name: &str) -> Result<(), ClusterError> {
+async fn remove_set(sets: &Api<DynamicObject>, name: &str) -> Result<(), TeardownError> {
     let what = || format!("the ApplicationSet `{name}` cannot be removed");
-    let Some(set) = sets.get_opt(name).await.map_err(ClusterError::kube(what()))? else {
+    let Some(set) = sets.get_opt(name).await.map_err(RequestError::because(what()))? else {
         return Ok(());
     };
     if !set.finalizers().is_empty() {
@@ -156,7 +151,7 @@ async fn remove_set(sets: &Api<DynamicObject>, name: &str) -> Result<(), Cluster
         let params = PatchParams::default();
         sets.patch(name, &params, &Patch::Merge(&without))
             .await
-            .map_err(ClusterError::kube(what()))?;
+            .map_err(RequestError::because(what()))?;
     }
     let mut params = delete::only(set.uid());
     params.propagation_policy = Some(PropagationPolicy::Orphan);
@@ -164,21 +159,19 @@ async fn remove_set(sets: &Api<DynamicObject>, name: &str) -> Result<(), Cluster
     await_gone(sets, name, "the ApplicationSet").await
 }
 
-async fn await_gone<K>(objects: &Api<K>, name: &str, called: &str) -> Result<(), ClusterError>
+async fn await_gone<K>(objects: &Api<K>, name: &str, called: &str) -> Result<(), TeardownError>
 where
     K: Clone + std::fmt::Debug + serde::de::DeserializeOwned,
 {
     let began = Instant::now();
     loop {
         let what = format!("{called} `{name}` cannot be read");
-        if objects.get_opt(name).await.map_err(ClusterError::kube(what))?.is_none() {
+        if objects.get_opt(name).await.map_err(RequestError::because(what))?.is_none() {
             return Ok(());
         }
         if began.elapsed() > REMOVAL_TIMEOUT {
-            let why = format!("it was not gone after {} s", REMOVAL_TIMEOUT.as_secs());
-            let what = format!("{called} `{name}` cannot be removed");
-            return Err(ClusterError::new(Kind::Failed, what, why)
-                .hint("see which of its finalizers is left, and run the same command again"));
+            let called = format!("{called} `{name}`");
+            return Err(TeardownError::GeneratorStays { called, after: REMOVAL_TIMEOUT });
         }
         tokio::time::sleep(POLL).await;
     }

@@ -11,13 +11,12 @@ use kube::api::{ListParams, ObjectMeta, PropagationPolicy};
 use kube::{Api, Client, ResourceExt};
 use tiphys_model::Platform;
 
-use super::namespaces_and_crds;
+use super::{TeardownError, namespaces_and_crds};
 use crate::graph::{DeployedGraph, Names};
 use tiphys_argocd::application::{self, Application};
 use tiphys_argocd::tracking;
 use tiphys_cluster::delete;
-use tiphys_cluster::{ClusterError, Kind};
-use tiphys_cluster::{Kinds, ObjectName};
+use tiphys_cluster::{Cause, Kinds, ObjectName, RequestError};
 use tokio::time::Instant;
 
 /// Objects in one answer.
@@ -50,7 +49,7 @@ pub async fn leftovers(
     client: &Client,
     platform: &Platform,
     graph: &DeployedGraph,
-) -> Result<Vec<Leftover>, ClusterError> {
+) -> Result<Vec<Leftover>, RequestError> {
     if graph.gone.is_empty() {
         return Ok(Vec::new());
     }
@@ -66,7 +65,7 @@ pub async fn leftovers(
     };
     if let Err(error) = application::list(&applications, note_use).await
         // Otherwise Argo CD has been removed too.
-        && error.kind != Kind::NotFound
+        && error.cause() != Cause::NotFound
     {
         return Err(error);
     }
@@ -89,7 +88,7 @@ pub(super) struct Search<'a> {
 
 impl Search<'_> {
     /// All that is left, sorted, each object once.
-    pub(super) async fn run(&self) -> Result<Vec<Leftover>, ClusterError> {
+    pub(super) async fn run(&self) -> Result<Vec<Leftover>, RequestError> {
         let mut found = self.tracked().await?;
         found.extend(self.namespaces().await?);
         found.extend(self.crds().await?);
@@ -103,7 +102,7 @@ impl Search<'_> {
 
     /// What Argo CD has applied for an app of the platform and not removed with it. What has an
     /// owner goes with that.
-    async fn tracked(&self) -> Result<Vec<Leftover>, ClusterError> {
+    async fn tracked(&self) -> Result<Vec<Leftover>, RequestError> {
         let mut found = Vec::new();
         for (resource, api) in self.kinds.listable() {
             if PASSING.contains(&&*resource.kind) {
@@ -119,7 +118,7 @@ impl Search<'_> {
                     Err(kube::Error::Api(status)) if [403, 405].contains(&status.code) => break,
                     Err(error) => {
                         let what = format!("objects of kind {} cannot be listed", resource.kind);
-                        return Err(ClusterError::kube(what)(error));
+                        return Err(RequestError::because(what)(error));
                     }
                 };
                 for object in &list.items {
@@ -150,10 +149,10 @@ impl Search<'_> {
     }
 
     /// Namespaces of others come and go, so of those only what is stuck is told.
-    async fn namespaces(&self) -> Result<Vec<Leftover>, ClusterError> {
+    async fn namespaces(&self) -> Result<Vec<Leftover>, RequestError> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         let listed = namespaces.list(&ListParams::default()).await;
-        let listed = listed.map_err(ClusterError::kube("the namespaces cannot be listed"))?;
+        let listed = listed.map_err(RequestError::because("the namespaces cannot be listed"))?;
         let left = listed.items.iter().filter_map(|namespace| {
             let certain = self.came.namespaces.contains(&namespace.name_any());
             let why = match namespace.metadata.deletion_timestamp {
@@ -174,11 +173,11 @@ impl Search<'_> {
     }
 
     /// Operators make CRDs that no app has applied.
-    async fn crds(&self) -> Result<Vec<Leftover>, ClusterError> {
+    async fn crds(&self) -> Result<Vec<Leftover>, RequestError> {
         let Some(before) = &self.graph.before else { return Ok(Vec::new()) };
         let crds: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         let listed = crds.list_metadata(&ListParams::default()).await;
-        let listed = listed.map_err(ClusterError::kube("the CRDs cannot be listed"))?;
+        let listed = listed.map_err(RequestError::because("the CRDs cannot be listed"))?;
         let new = listed.items.iter().filter(|d| !before.crds.contains(&d.name_any()));
         let left = new.map(|definition| Leftover {
             object: named("apiextensions.k8s.io", "CustomResourceDefinition", &definition.metadata),
@@ -190,11 +189,11 @@ impl Search<'_> {
     }
 
     /// Volumes that were claimed from a namespace of the platform.
-    async fn volumes(&self) -> Result<Vec<Leftover>, ClusterError> {
+    async fn volumes(&self) -> Result<Vec<Leftover>, RequestError> {
         let came = &self.came.namespaces;
         let volumes: Api<PersistentVolume> = Api::all(self.client.clone());
         let listed = volumes.list(&ListParams::default()).await;
-        let listed = listed.map_err(ClusterError::kube("the volumes cannot be listed"))?;
+        let listed = listed.map_err(RequestError::because("the volumes cannot be listed"))?;
         let claimed = listed.items.into_iter().filter_map(|volume| {
             let claim = volume.spec.as_ref()?.claim_ref.as_ref()?;
             let namespace = claim.namespace.as_ref().filter(|name| came.contains(*name))?;
@@ -218,7 +217,7 @@ fn named(group: &str, kind: &str, metadata: &ObjectMeta) -> ObjectName {
 }
 
 /// Removes those that are the platform's beyond doubt, and waits until they are gone.
-pub(super) async fn clean(kinds: &Kinds, leftovers: &[Leftover]) -> Result<(), ClusterError> {
+pub(super) async fn clean(kinds: &Kinds, leftovers: &[Leftover]) -> Result<(), TeardownError> {
     let certain: Vec<&Leftover> = leftovers.iter().filter(|leftover| leftover.certain).collect();
     for leftover in &certain {
         let Some(api) = kinds.api(&leftover.object) else { continue };
@@ -231,15 +230,13 @@ pub(super) async fn clean(kinds: &Kinds, leftovers: &[Leftover]) -> Result<(), C
     for leftover in certain {
         loop {
             let what = format!("the leftover {} cannot be read", leftover.object);
-            let found = kinds.get(&leftover.object).await.map_err(ClusterError::kube(what))?;
+            let found = kinds.get(&leftover.object).await.map_err(RequestError::because(what))?;
             if found.is_none_or(|found| found.uid() != leftover.uid) {
                 break;
             }
             if began.elapsed() > REMOVAL_TIMEOUT {
-                let what = format!("the leftover {} does not go", leftover.object);
-                let why = format!("it is still there after {} s", REMOVAL_TIMEOUT.as_secs());
-                return Err(ClusterError::new(Kind::Failed, what, why)
-                    .hint("see which of its finalizers is left, and run the same command again"));
+                let (object, after) = (leftover.object.clone(), REMOVAL_TIMEOUT);
+                return Err(TeardownError::LeftoverStays { object, after });
             }
             tokio::time::sleep(POLL).await;
         }

@@ -12,10 +12,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::TeardownError;
 use crate::graph::Names;
 use tiphys_argocd::application::Application;
-use tiphys_cluster::{ClusterError, Kind};
-use tiphys_cluster::{crds, delete};
+use tiphys_cluster::{RequestError, crds, delete};
 use tokio::time::Instant;
 
 const POLL: Duration = Duration::from_secs(1);
@@ -61,7 +61,7 @@ pub(super) async fn remove(
     client: &Client,
     names: &Names,
     timeout: Duration,
-) -> Result<(), ClusterError> {
+) -> Result<(), TeardownError> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let nothing = async |_: &Namespace| Ok(());
     remove_all(&namespaces, "the namespace", &names.namespaces, timeout, nothing).await?;
@@ -74,11 +74,11 @@ pub(super) async fn remove(
 
 async fn remove_all<K>(
     objects: &Api<K>,
-    called: &str,
+    called: &'static str,
     names: &BTreeSet<String>,
     timeout: Duration,
-    meanwhile: impl AsyncFn(&K) -> Result<(), ClusterError>,
-) -> Result<(), ClusterError>
+    meanwhile: impl AsyncFn(&K) -> Result<(), RequestError>,
+) -> Result<(), TeardownError>
 where
     K: Resource + Clone + std::fmt::Debug + DeserializeOwned + Serialize,
 {
@@ -89,14 +89,16 @@ where
     let mut asked = BTreeSet::new();
     loop {
         let listed = objects.list(&ListParams::default()).await;
-        let listed = listed.map_err(ClusterError::kube(format!("{called}s cannot be listed")))?;
+        let listed =
+            listed.map_err(RequestError::because(format!("{called}s cannot be listed")))?;
         let left = listed.items.into_iter().filter(|object| names.contains(&object.name_any()));
         let left: Vec<K> = left.collect();
         if left.is_empty() {
             return Ok(());
         }
         if began.elapsed() > timeout {
-            return Err(stuck(called, &left, timeout));
+            let left = left.iter().map(inside).collect();
+            return Err(TeardownError::Stuck { called, left, after: timeout });
         }
         for object in &left {
             if object.meta().deletion_timestamp.is_none() && asked.insert(object.uid()) {
@@ -110,18 +112,9 @@ where
     }
 }
 
-fn stuck<K: Resource + Serialize>(called: &str, left: &[K], timeout: Duration) -> ClusterError {
-    let said: Vec<String> = left
-        .iter()
-        .map(|object| {
-            let status = serde_json::to_value(object).unwrap_or_default();
-            format!("`{}`: {}", object.name_any(), remaining(&status))
-        })
-        .collect();
-    let what = format!("{called}s that came with the platform did not go");
-    let after = tiphys_model::duration::format(timeout);
-    ClusterError::new(Kind::Failed, what, format!("after {after}: {}", said.join("; ")))
-        .hint("see to what is left in them, then run the same command again: it goes on here")
+fn inside<K: Resource + Serialize>(object: &K) -> (String, String) {
+    let status = serde_json::to_value(object).unwrap_or_default();
+    (object.name_any(), remaining(&status))
 }
 
 /// What is inside, in Kubernetes' own words.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Method;
 use serde_json::json;
 use tiphys_cluster::scripted::{Answer, Asked};
-use tiphys_model::Scope;
+use tiphys_model::{Exit, Explain, Scope};
 
 use super::*;
 use crate::testkit::argocd::{self, LEASE, ROOT, application, holder, steps};
@@ -39,7 +39,7 @@ async fn deployed() -> (Server, Teardown) {
     (server, teardown)
 }
 
-async fn run(teardown: Teardown) -> Result<Verdict, ClusterError> {
+async fn run(teardown: Teardown) -> Result<Verdict, TeardownError> {
     teardown.run(&|_| {}).await.map(|torn_down| torn_down.verdict)
 }
 
@@ -58,7 +58,7 @@ const AFTER: [&str; 3] = ["hold nothing", "forget the graph", "remove the Lease"
 #[tokio::test(start_paused = true)]
 async fn lease_graph_hold_generators_apps_and_at_last_the_graph_and_the_lease() {
     let (server, teardown) = deployed().await;
-    assert_eq!(run(teardown).await, Ok(Verdict::Succeeded));
+    assert_eq!(run(teardown).await.unwrap(), Verdict::Succeeded);
     assert_eq!(asked(&server), [&BEFORE[..], &APPS, &AFTER].concat());
     assert_eq!(server.get(LEASE), None);
 }
@@ -78,13 +78,13 @@ async fn what_goes_wrong_before_the_first_app_goes_ends_it_there_and_gives_up_th
         (Method::PATCH, "appprojects/apps", 3),
         (Method::DELETE, ROOT, 4),
     ] {
-        for (answer, kind) in testkit::failures() {
+        for (answer, exit) in testkit::failures() {
             let (server, teardown) = deployed().await;
             server.next(method.clone(), path, answer.clone());
             let error = run(teardown).await.unwrap_err();
             let taken = usize::from(method != Method::POST);
             let expected = [&BEFORE[..steps], &["give up the Lease"][..taken]].concat();
-            assert_eq!(error.kind, kind, "{method} {path} {answer:?}: {error}");
+            assert_eq!(error.explain().exit, exit, "{method} {path} {answer:?}: {error}");
             assert_eq!(asked(&server), expected, "{method} {path} {answer:?}");
             assert_eq!(holder(&server), None, "{method} {path} {answer:?}");
         }
@@ -95,7 +95,7 @@ async fn what_goes_wrong_before_the_first_app_goes_ends_it_there_and_gives_up_th
 async fn a_cluster_that_does_not_say_what_it_has_is_left_as_it_is() {
     let (server, teardown) = deployed().await;
     server.next_where(|asked| asked.path == "/apis", Answer::refused(500, "no"));
-    assert_eq!(run(teardown).await.unwrap_err().kind, Kind::Failed);
+    assert_eq!(run(teardown).await.unwrap_err().explain().exit, Exit::Failed);
     assert_eq!(asked(&server), ["take the Lease", "give up the Lease"]);
 }
 
@@ -117,25 +117,25 @@ async fn what_goes_wrong_after_the_last_app_has_gone_is_said_and_gives_up_the_le
     for (meant, after) in cases {
         let (server, teardown) = deployed().await;
         server.next_where(meant, Answer::refused(403, "no"));
-        assert_eq!(run(teardown).await.unwrap_err().kind, Kind::Denied);
+        assert_eq!(run(teardown).await.unwrap_err().explain().exit, Exit::Credentials);
         let expected = [&BEFORE[..], &APPS, &AFTER[..after], &["give up the Lease"]].concat();
         assert_eq!(asked(&server), expected);
     }
     let (server, teardown) = deployed().await;
     server.next(Method::DELETE, "leases", Answer::refused(403, "no"));
     let error = run(teardown).await.unwrap_err();
-    assert!(error.what.contains("Lease"), "{error}");
+    assert!(error.explain().what.contains("Lease"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn single_apps_go_without_the_generators_and_stay_held() {
     let (server, teardown) = deployed().await;
     let apps = Teardown { extent: Extent::Apps, ..teardown };
-    assert_eq!(run(apps).await, Ok(Verdict::Succeeded));
+    assert_eq!(run(apps).await.unwrap(), Verdict::Succeeded);
     assert_eq!(asked(&server), [&BEFORE[..3], &APPS, &["give up the Lease"]].concat());
     let (server, teardown) = deployed().await;
     let pruned = Teardown { extent: Extent::Pruned, ..teardown };
-    assert_eq!(run(pruned).await, Ok(Verdict::Succeeded));
+    assert_eq!(run(pruned).await.unwrap(), Verdict::Succeeded);
     let expected = [&BEFORE[..3], &APPS, &["hold nothing", "give up the Lease"]].concat();
     assert_eq!(asked(&server), expected);
 }
@@ -145,7 +145,7 @@ async fn without_a_project_nothing_is_held_and_all_goes_on() {
     let (server, teardown) = deployed().await;
     server.change(|objects| objects.remove(argocd::PROJECT));
     let apps = Teardown { extent: Extent::Apps, ..teardown };
-    assert_eq!(run(apps).await, Ok(Verdict::Succeeded));
+    assert_eq!(run(apps).await.unwrap(), Verdict::Succeeded);
     assert_eq!(asked(&server), [&BEFORE[..2], &APPS, &["give up the Lease"]].concat());
 }
 
@@ -157,7 +157,7 @@ async fn a_graph_that_changed_while_the_lease_was_awaited_ends_it() {
     graph.removed("b");
     store.write(&graph).await.unwrap();
     let error = run(teardown).await.unwrap_err();
-    assert!(error.what.contains("has changed"), "{error}");
+    assert!(error.explain().what.contains("has changed"), "{error}");
     assert_eq!(asked(&server), ["take the Lease", "give up the Lease"]);
 }
 
@@ -168,7 +168,7 @@ async fn where_nothing_is_left_not_even_the_lease_is_taken() {
         server.change(|objects| objects.remove(&application(name)));
     }
     let nothing = Teardown { graph: None, ..teardown };
-    assert_eq!(run(nothing).await, Ok(Verdict::Succeeded));
+    assert_eq!(run(nothing).await.unwrap(), Verdict::Succeeded);
     assert_eq!(asked(&server), Vec::<String>::new());
 }
 
@@ -182,7 +182,7 @@ async fn whoever_loses_the_lease_while_it_holds_the_apps_asks_for_nothing_more()
         server.put(LEASE, json!({ "spec": { "holderIdentity": "another" } }));
     };
     let (ended, ()) = tokio::join!(run(teardown), take_over);
-    assert_eq!(ended.unwrap_err().kind, Kind::Conflict);
+    assert_eq!(ended.unwrap_err().explain().exit, Exit::Held);
     assert_eq!(asked(&server), [&BEFORE[..3], &["give up the Lease"]].concat());
     assert_eq!(holder(&server).as_deref(), Some("another"), "it is not taken from them");
 }

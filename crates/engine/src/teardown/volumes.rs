@@ -7,7 +7,7 @@ use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
-use tiphys_cluster::ClusterError;
+use tiphys_cluster::RequestError;
 use tiphys_cluster::names::FIELD_MANAGER;
 
 /// Volumes that are claimed from these namespaces stay when their claims go. How many had to be
@@ -15,10 +15,10 @@ use tiphys_cluster::names::FIELD_MANAGER;
 pub(super) async fn retain(
     client: &Client,
     namespaces: &BTreeSet<String>,
-) -> Result<usize, ClusterError> {
+) -> Result<usize, RequestError> {
     let volumes: Api<PersistentVolume> = Api::all(client.clone());
     let listed = volumes.list(&ListParams::default()).await;
-    let listed = listed.map_err(ClusterError::kube("the volumes cannot be listed"))?;
+    let listed = listed.map_err(RequestError::because("the volumes cannot be listed"))?;
     let mut changed = 0;
     for volume in listed.items.iter().filter(|volume| would_go(volume, namespaces)) {
         let patch = json!({
@@ -32,7 +32,7 @@ pub(super) async fn retain(
         volumes
             .patch(&name, &params, &Patch::Merge(&patch))
             .await
-            .map_err(ClusterError::kube(what))?;
+            .map_err(RequestError::because(what))?;
         changed += 1;
     }
     Ok(changed)

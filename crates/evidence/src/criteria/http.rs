@@ -20,7 +20,7 @@ use tokio_rustls::rustls::{
 };
 
 use super::route::{Connection, Stream};
-use tiphys_cluster::chain;
+use tiphys_model::chain;
 
 pub(super) async fn ask(
     connection: Connection,

@@ -7,7 +7,7 @@ use kube::{Api, Client};
 use tiphys_expression::Expression;
 use tiphys_model::criterion::ResourceCriterion;
 
-use tiphys_cluster::ClusterError;
+use tiphys_cluster::RequestError;
 
 pub(super) async fn ask(
     client: &Client,
@@ -46,5 +46,5 @@ fn unknown(api_version: &str, kind: &str) -> String {
 }
 
 fn unreadable(error: kube::Error) -> String {
-    ClusterError::kube("it cannot be read")(error).to_string()
+    RequestError::because("it cannot be read")(error).to_string()
 }

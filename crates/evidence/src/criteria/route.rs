@@ -10,8 +10,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
-use tiphys_cluster::ClusterError;
 use tiphys_cluster::Place;
+use tiphys_cluster::RequestError;
 use tiphys_cluster::forward::{Forward, forward, ready_pod};
 
 /// A port of a Service.
@@ -57,20 +57,19 @@ impl Route<'_> {
     async fn forwarded(&self) -> Result<Forward, String> {
         let Route { client, namespace, service: name, .. } = self;
         let what = "it cannot be reached through a port-forward";
-        let said = |error: ClusterError| error.to_string();
         let services: Api<Service> = Api::namespaced((*client).clone(), namespace);
-        let service = services.get_opt(name).await.map_err(ClusterError::kube(what));
-        let service = service.map_err(said)?;
+        let service = services.get_opt(name).await.map_err(RequestError::because(what));
+        let service = service.map_err(|error| error.to_string())?;
         let service =
             service.ok_or_else(|| format!("there is no Service {name} in {namespace}"))?;
         let labels = selector(&service).ok_or("its Service selects no pods")?;
         let pods: Api<Pod> = Api::namespaced((*client).clone(), namespace);
-        let pod = ready_pod(&pods, &labels, what).await.map_err(said)?;
+        let pod = ready_pod(&pods, &labels, what).await.map_err(|error| error.to_string())?;
         let pod = pod.ok_or("none of its pods is ready")?;
         let port = target_port(&service, &pod, self.port)
             .ok_or_else(|| format!("its Service has no port {}", self.port))?;
         let pod = pod.metadata.name.unwrap_or_default();
-        forward(&pods, &pod, port, what).await.map_err(said)
+        forward(&pods, &pod, port, what).await.map_err(|error| error.to_string())
     }
 }
 

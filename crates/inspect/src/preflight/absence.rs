@@ -8,7 +8,7 @@ use tiphys_assess::preflight::{Check, Problem, Requirement, Section, Trouble};
 use tiphys_model::Bootstrap;
 use tiphys_model::bootstrap::{Primitive, PrimitiveName};
 
-use super::{problem, within, within_patience};
+use super::{in_time, within};
 use tiphys_install::bootstrap::{Found, found};
 
 /// How the two usual ways to install sealed-secrets label its Deployment.
@@ -23,10 +23,7 @@ pub(super) async fn look(client: &Client, bootstrap: Option<&Bootstrap>) -> Vec<
 
 async fn look_for(client: &Client, bootstrap: Option<&Bootstrap>, name: PrimitiveName) -> Check {
     match installed(bootstrap, name) {
-        Ok(primitive) => {
-            let found = within_patience(found(client, primitive)).await;
-            judge(primitive, &found.map_err(|error| problem(&error)))
-        }
+        Ok(primitive) => judge(primitive, &in_time(found(client, primitive)).await),
         Err(why) => requirement(name).skipped(why),
     }
 }

@@ -14,13 +14,13 @@ use tiphys_assess::preflight::quantity::{thousandths, units};
 use tiphys_assess::preflight::resources::{Resources, needed};
 use tiphys_assess::preflight::{Findings, Problem, Trouble, credentials};
 
-use super::{Preflight, absence, problem, rights, within, within_patience};
+use super::{Preflight, absence, in_time, rights, within};
 
 pub(super) async fn look(preflight: &Preflight<'_>) -> Findings {
     let mut findings = Findings::default();
-    let works = match within_patience(preflight.access.client()).await {
+    let works = match in_time(preflight.access.client()).await {
         Ok(client) => Box::pin(ask(preflight, &client, &mut findings)).await,
-        Err(error) => Err(problem(&error)),
+        Err(problem) => Err(problem),
     };
     if let Err(problem) = &works {
         findings.checks.extend(out_of_reach(problem, needed(preflight.bootstrap())));

@@ -11,9 +11,9 @@ use tiphys_model::{Plan, Platform};
 use tiphys_run::Signal;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
-use super::{Around, Found, ask, in_time};
+use super::{Around, Found, StatusError, ask, in_time};
 use tiphys_argocd::watch::{self, WatchEvent};
-use tiphys_cluster::{ClusterError, Kind};
+use tiphys_cluster::Cause;
 use tiphys_engine::Signals;
 use tiphys_evidence::criteria::Prober;
 
@@ -33,7 +33,7 @@ pub async fn follow(
     platform: &Platform,
     plan: &Plan,
     show: &mut dyn FnMut(Situation) -> bool,
-) -> Result<Option<Signal>, ClusterError> {
+) -> Result<Option<Signal>, StatusError> {
     let mut signals = Signals::listen()?;
     let mut found = Found::new(platform, plan);
     let has_criteria = plan.apps.iter().any(|app| !app.app.health.is_empty());
@@ -85,7 +85,7 @@ pub async fn follow(
                         (around, answered) = (Some(now), Instant::now());
                         due.get_or_insert_with(|| Instant::now() + GATHER);
                     }
-                    Err(error) if error.kind == Kind::Unreachable && answered.elapsed() < AWAY => {}
+                    Err(error) if error.may_pass() && answered.elapsed() < AWAY => {}
                     Err(error) => return Err(error),
                 }
             }
@@ -105,10 +105,10 @@ pub async fn follow(
                     Some(WatchEvent::Applied(application)) => found.take(&application)?,
                     Some(WatchEvent::Gone { name, .. }) => found.lose(&name),
                     Some(WatchEvent::Listed) => (installed, listed) = (true, true),
-                    Some(WatchEvent::Failed(error)) => match error.kind {
+                    Some(WatchEvent::Failed(error)) => match error.cause() {
                         // The watch goes on by itself, and sees them once they are there.
-                        Kind::NotFound => installed = false,
-                        Kind::Denied => return Err(error),
+                        Cause::NotFound => installed = false,
+                        Cause::Denied => return Err(error.into()),
                         _ => continue,
                     },
                     None => return Ok(None),

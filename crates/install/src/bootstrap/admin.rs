@@ -8,12 +8,11 @@ use kube::{Api, Client};
 use ring::rand::SecureRandom;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
-use tiphys_model::Platform;
+use tiphys_model::{Exit, Explain, Explanation, Platform};
 
 use crate::configure::objects::metadata;
-use tiphys_cluster::encoded;
 use tiphys_cluster::names::{self, FIELD_MANAGER};
-use tiphys_cluster::{ClusterError, Kind};
+use tiphys_cluster::{RequestError, encoded};
 
 const INITIAL: &str = "argocd-initial-admin-secret";
 const SETTINGS: &str = "argocd-secret";
@@ -28,11 +27,31 @@ pub enum Rotation {
     Kept,
 }
 
+/// A password that is still the old one.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum PasswordError {
+    NoRandomness,
+    Hash(#[from] bcrypt::BcryptError),
+    Request(#[from] RequestError),
+}
+
+impl Explain for PasswordError {
+    fn explain(&self) -> Explanation {
+        let why = match self {
+            PasswordError::NoRandomness => "this machine has no randomness".to_owned(),
+            PasswordError::Hash(error) => error.to_string(),
+            PasswordError::Request(error) => return error.explain(),
+        };
+        Explanation::new(Exit::Failed, "no password can be made", why)
+    }
+}
+
 /// Replaces the initial password, if it is still there.
 pub async fn rotate_initial(
     client: &Client,
     platform: &Platform,
-) -> Result<Rotation, ClusterError> {
+) -> Result<Rotation, PasswordError> {
     if !exists(client, platform, INITIAL).await? {
         return Ok(Rotation::Kept);
     }
@@ -42,13 +61,14 @@ pub async fn rotate_initial(
         Ok(_) => Ok(Rotation::Rotated),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(Rotation::Rotated),
         Err(error) => {
-            Err(ClusterError::kube(format!("the Secret {INITIAL} cannot be deleted"))(error))
+            let what = format!("the Secret {INITIAL} cannot be deleted");
+            Err(RequestError::because(what)(error).into())
         }
     }
 }
 
 /// Replaces the password that we have set before, if we have.
-pub async fn rotate_own(client: &Client, platform: &Platform) -> Result<Rotation, ClusterError> {
+pub async fn rotate_own(client: &Client, platform: &Platform) -> Result<Rotation, PasswordError> {
     if !exists(client, platform, &names::admin(platform)).await? {
         return Ok(Rotation::Kept);
     }
@@ -60,19 +80,17 @@ fn secrets(client: &Client, platform: &Platform) -> Api<Secret> {
     Api::namespaced(client.clone(), &platform.argocd.namespace)
 }
 
-async fn exists(client: &Client, platform: &Platform, name: &str) -> Result<bool, ClusterError> {
+async fn exists(client: &Client, platform: &Platform, name: &str) -> Result<bool, RequestError> {
     let what = format!("the Secret {name} cannot be read");
     let found = secrets(client, platform).get_metadata_opt(name).await;
-    Ok(found.map_err(ClusterError::kube(what))?.is_some())
+    Ok(found.map_err(RequestError::because(what))?.is_some())
 }
 
 /// The new password is kept before it counts: whoever is killed in between has not locked
 /// anybody out, and the next one begins anew.
-async fn rotate(client: &Client, platform: &Platform) -> Result<(), ClusterError> {
+async fn rotate(client: &Client, platform: &Platform) -> Result<(), PasswordError> {
     let password = random_password()?;
-    let hash = bcrypt::hash(password.expose_secret(), COST).map_err(|error| {
-        ClusterError::new(Kind::Failed, "no password can be made", error.to_string())
-    })?;
+    let hash = bcrypt::hash(password.expose_secret(), COST)?;
     let secrets = secrets(client, platform);
     let name = names::admin(platform);
     let kept = json!({
@@ -83,7 +101,10 @@ async fn rotate(client: &Client, platform: &Platform) -> Result<(), ClusterError
     });
     let params = PatchParams::apply(FIELD_MANAGER).force();
     let what = format!("the Secret {name} cannot be written");
-    secrets.patch(&name, &params, &Patch::Apply(&kept)).await.map_err(ClusterError::kube(what))?;
+    secrets
+        .patch(&name, &params, &Patch::Apply(&kept))
+        .await
+        .map_err(RequestError::because(what))?;
     let changed = json!({ "data": {
         "admin.password": encoded(&hash),
         "admin.passwordMtime": encoded(Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()),
@@ -92,13 +113,13 @@ async fn rotate(client: &Client, platform: &Platform) -> Result<(), ClusterError
         PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
     let what = format!("the Secret {SETTINGS} cannot be written");
     let written = secrets.patch(SETTINGS, &params, &Patch::Merge(&changed)).await;
-    written.map(drop).map_err(ClusterError::kube(what))
+    written.map_err(RequestError::because(what))?;
+    Ok(())
 }
 
-fn random_password() -> Result<SecretString, ClusterError> {
+fn random_password() -> Result<SecretString, PasswordError> {
     let mut bytes = [0; 24];
-    ring::rand::SystemRandom::new().fill(&mut bytes).map_err(|_| {
-        ClusterError::new(Kind::Failed, "no password can be made", "this machine has no randomness")
-    })?;
+    let filled = ring::rand::SystemRandom::new().fill(&mut bytes);
+    filled.map_err(|_| PasswordError::NoRandomness)?;
     Ok(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes).into())
 }

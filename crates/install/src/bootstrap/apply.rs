@@ -10,10 +10,9 @@ use tokio::time::Instant;
 
 use super::render::{kind, name, namespace};
 use crate::configure::Outcome;
-use tiphys_cluster::conflict;
 use tiphys_cluster::names::BOOTSTRAP_MANAGER;
-use tiphys_cluster::{ClusterError, Kind};
-use tiphys_cluster::{Kinds, ObjectName};
+use tiphys_cluster::{Cause, FieldConflict, Kinds, ObjectName, RequestError};
+use tiphys_model::{Exit, Explain, Explanation};
 
 /// How long to wait before an object is offered again to an API server that cannot take it now.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -34,6 +33,57 @@ pub struct Applied {
     pub outcome: Outcome,
 }
 
+/// An object that is not in the cluster as it should be.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum ApplyError {
+    /// The cluster does not know objects of its kind.
+    UnknownKind {
+        object: ObjectName,
+    },
+    Conflict(#[source] FieldConflict),
+    /// The API server does not take it.
+    Write(#[source] RequestError),
+    Request(#[from] RequestError),
+}
+
+impl Explain for ApplyError {
+    fn explain(&self) -> Explanation {
+        match self {
+            ApplyError::UnknownKind { object } => Explanation::new(
+                Exit::Failed,
+                not_applied(object),
+                format!("the cluster does not have this kind in `{}`", object.group),
+            )
+            .hint("its CRD is not among the manifests: check what they are for"),
+            ApplyError::Conflict(conflict) => conflict
+                .explain()
+                .hint("let whoever manages it go, or take the fields over with --adopt"),
+            ApplyError::Write(error) => {
+                let said = error.explain();
+                if said.why.contains("webhook") {
+                    said.hint(
+                        "a webhook has to answer before anything can be written: see its pods, or \
+                         remove its configuration if they are gone for good; then run this again",
+                    )
+                } else if error.cause() == Cause::Other {
+                    said.hint(
+                        "correct what the API server names, and run this again: it goes on where \
+                         it stopped",
+                    )
+                } else {
+                    said
+                }
+            }
+            ApplyError::Request(error) => error.explain(),
+        }
+    }
+}
+
+fn not_applied(object: &ObjectName) -> String {
+    format!("{object} could not be applied")
+}
+
 pub(super) struct Applier<'a> {
     pub(super) client: &'a Client,
     pub(super) adoption: Adoption,
@@ -44,7 +94,7 @@ pub(super) struct Applier<'a> {
 
 impl Applier<'_> {
     /// Applies objects one after the other: the order means something.
-    pub(super) async fn apply(&self, objects: &[Value]) -> Result<Vec<Applied>, ClusterError> {
+    pub(super) async fn apply(&self, objects: &[Value]) -> Result<Vec<Applied>, ApplyError> {
         let kinds = Kinds::discover(self.client).await?;
         let mut applied = Vec::new();
         for object in objects {
@@ -60,7 +110,7 @@ impl Applier<'_> {
         kinds: &Kinds,
         object: &Value,
         known: &ObjectName,
-    ) -> Result<Outcome, ClusterError> {
+    ) -> Result<Outcome, ApplyError> {
         let version = object["apiVersion"].as_str().unwrap_or_default();
         let version = version.rsplit_once('/').map_or(version, |(_, version)| version);
         let Some(api) = kinds.api_in(known, version) else {
@@ -68,12 +118,11 @@ impl Applier<'_> {
             if self.dry_run {
                 return Ok(Outcome::Created);
             }
-            let why = format!("the cluster does not have this kind in `{}`", known.group);
-            return Err(ClusterError::new(Kind::Failed, cannot_be_written(known), why)
-                .hint("its CRD is not among the manifests: check what they are for"));
+            return Err(ApplyError::UnknownKind { object: known.clone() });
         };
         let what = format!("{known} cannot be read");
-        let before = api.get_metadata_opt(name(object)).await.map_err(ClusterError::kube(what))?;
+        let before =
+            api.get_metadata_opt(name(object)).await.map_err(RequestError::because(what))?;
         let mut params = PatchParams::apply(BOOTSTRAP_MANAGER);
         params.dry_run = self.dry_run;
         params.force = self.adoption == Adoption::Allowed;
@@ -95,15 +144,14 @@ impl Applier<'_> {
                     return self.try_elsewhere(kinds, object, known, version).await;
                 }
                 Err(kube::Error::Api(status)) if status.code == 409 => {
-                    return Err(conflict(&known.to_string(), object, &status)
-                        .hint("let whoever manages it go, or take the fields over with --adopt"));
+                    let conflict = FieldConflict::new(&known.to_string(), object, *status);
+                    return Err(ApplyError::Conflict(conflict));
                 }
                 Err(error) => error,
             };
-            let passing = passes(&error);
-            let error = ClusterError::kube(cannot_be_written(known))(error);
-            if !passing || Instant::now() + PAUSE > self.deadline {
-                return Err(explained(error));
+            if !passes(&error) || Instant::now() + PAUSE > self.deadline {
+                let error = RequestError::because(not_applied(known))(error);
+                return Err(ApplyError::Write(error));
             }
             tokio::time::sleep(PAUSE).await;
         }
@@ -116,22 +164,17 @@ impl Applier<'_> {
         object: &Value,
         known: &ObjectName,
         version: &str,
-    ) -> Result<Outcome, ClusterError> {
+    ) -> Result<Outcome, ApplyError> {
         let there = ObjectName { namespace: "default".to_owned(), ..known.clone() };
         let Some(api) = kinds.api_in(&there, version) else { return Ok(Outcome::Created) };
         let mut moved = object.clone();
         moved["metadata"]["namespace"] = "default".into();
         let mut params = PatchParams::apply(BOOTSTRAP_MANAGER).force();
         params.dry_run = true;
-        match api.patch(name(object), &params, &Patch::Apply(&moved)).await {
-            Ok(_) => Ok(Outcome::Created),
-            Err(error) => Err(explained(ClusterError::kube(cannot_be_written(known))(error))),
-        }
+        let tried = api.patch(name(object), &params, &Patch::Apply(&moved)).await;
+        tried.map_err(RequestError::because(not_applied(known))).map_err(ApplyError::Write)?;
+        Ok(Outcome::Created)
     }
-}
-
-fn cannot_be_written(object: &ObjectName) -> String {
-    format!("{object} could not be applied")
 }
 
 /// Whether another attempt may do better: a server that is busy or starting, or a webhook whose
@@ -142,19 +185,6 @@ fn passes(error: &kube::Error) -> bool {
         kube::Error::Auth(_) | kube::Error::SerdeError(_) => false,
         _ => true,
     }
-}
-
-/// What to do about what the API server has said.
-fn explained(error: ClusterError) -> ClusterError {
-    let next = if error.why.contains("webhook") {
-        "a webhook has to answer before anything can be written: see its pods, or remove its \
-         configuration if they are gone for good; then run this again"
-    } else if error.kind == Kind::Failed {
-        "correct what the API server names, and run this again: it goes on where it stopped"
-    } else {
-        return error;
-    };
-    error.hint(next)
 }
 
 pub(super) fn object_name(object: &Value) -> ObjectName {
@@ -192,5 +222,18 @@ mod tests {
         for (code, again) in [(400, false), (403, false), (422, false), (429, true), (500, true)] {
             assert_eq!(passes(&api(code)), again, "{code}");
         }
+    }
+
+    #[test]
+    fn advice_is_about_what_the_api_server_has_said() {
+        let next = |code: u16, message: &str| {
+            let status = Status::failure(message, "r").with_code(code).boxed();
+            let error = RequestError::because("w")(kube::Error::Api(status));
+            ApplyError::Write(error).explain().next.unwrap()
+        };
+        assert!(next(500, "failed calling webhook").starts_with("a webhook has to answer"));
+        assert!(next(503, "failed calling webhook").starts_with("a webhook has to answer"));
+        assert!(next(422, "invalid").starts_with("correct what the API server names"));
+        assert!(next(403, "forbidden").contains("credentials"));
     }
 }

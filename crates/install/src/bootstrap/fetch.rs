@@ -1,27 +1,129 @@
 //! Getting manifests from where they are. What does not have the pinned SHA-256 is not used.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::str::Utf8Error;
 use std::{fs, io};
 
+use http::StatusCode;
 use sha2::{Digest, Sha256};
-use tiphys_model::bootstrap::{Chart, Manifests, Primitive};
+use tiphys_model::bootstrap::{Chart, Manifests, Primitive, PrimitiveName};
+use tiphys_model::{Exit, Explain, Explanation};
 
 use super::render::RenderInput;
-use crate::https::Https;
+use crate::https::{Https, Unanswered};
 use crate::mounted::Mounted;
 use crate::registry::{self, Reference};
-use tiphys_cluster::{ClusterError, Kind};
 
 /// Larger than any manifests, and small enough to hold.
 const MOST_BYTES: usize = 64 << 20;
+
+/// Why there are no manifests.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum FetchError {
+    NotPinned {
+        primitive: Box<Primitive>,
+        /// The SHA-256 of what is there.
+        found: String,
+    },
+    NotText {
+        primitive: PrimitiveName,
+        source: Utf8Error,
+    },
+    Unreadable {
+        path: PathBuf,
+        source: io::Error,
+    },
+    TooLarge {
+        path: PathBuf,
+    },
+    /// No artifact has such a name.
+    NotAReference {
+        text: String,
+    },
+    Unanswered {
+        place: String,
+        why: Unanswered,
+    },
+    Status {
+        url: String,
+        status: StatusCode,
+    },
+    /// What helm needs cannot be put into a folder.
+    TempFolder {
+        chart: Box<Chart>,
+        source: io::Error,
+    },
+    NoHelm {
+        chart: Box<Chart>,
+        source: io::Error,
+    },
+    Helm {
+        chart: Box<Chart>,
+        stderr: String,
+    },
+}
+
+impl Explain for FetchError {
+    fn explain(&self) -> Explanation {
+        let say = |what: String, why: String| Explanation::new(Exit::Configuration, what, why);
+        let unreadable = |path: &Path, why| {
+            say(format!("{} cannot be read", path.display()), why)
+                .hint("`spec.bootstrap` names it, seen from the platform file: correct one of them")
+        };
+        let unfetched = |place: &str, why| {
+            say(format!("{place} cannot be fetched"), why).hint(
+                "check the address, the way there and the credentials; `path` needs none of them",
+            )
+        };
+        let unrendered = |chart: &Chart, why| {
+            say(format!("the chart {} {} cannot be rendered", chart.name, chart.version), why)
+        };
+        match self {
+            FetchError::NotPinned { primitive, found } => say(
+                format!("the manifests of {} are not the pinned ones", primitive.name.title()),
+                format!(
+                    "{} has the SHA-256 {found}, and {} is pinned",
+                    primitive.manifests,
+                    primitive.checksum.as_str()
+                ),
+            )
+            .hint(format!(
+                "find out what has changed; if it is meant, pin \
+                 `spec.bootstrap.{}.manifests.sha256` to the new one",
+                primitive.name.as_str()
+            )),
+            FetchError::NotText { primitive, .. } => say(
+                format!("the manifests of {} cannot be used", primitive.title()),
+                "they are not text in UTF-8".to_owned(),
+            ),
+            FetchError::Unreadable { path, source } => unreadable(path, source.to_string()),
+            FetchError::TooLarge { path } => {
+                unreadable(path, format!("it is larger than {} MiB", MOST_BYTES >> 20))
+            }
+            FetchError::NotAReference { text } => {
+                unfetched(text, "it is not of the form `REGISTRY/REPOSITORY:TAG`".to_owned())
+            }
+            FetchError::Unanswered { place, why } => unfetched(place, why.clone()),
+            FetchError::Status { url, status } => unfetched(url, status.to_string()),
+            FetchError::TempFolder { chart, source } => unrendered(chart, source.to_string()),
+            FetchError::NoHelm { chart, source } => {
+                unrendered(chart, format!("helm cannot be run: {source}"))
+                    .hint("install helm 3.12 or newer, or pin rendered manifests with `path`")
+            }
+            FetchError::Helm { chart, stderr } => unrendered(chart, stderr.clone())
+                .hint("`helm template` with the same chart says the same"),
+        }
+    }
+}
 
 /// Everything that a primitive is rendered from. Files are seen from `folder`.
 pub async fn fetch(
     folder: &Path,
     primitive: &Primitive,
     mounted: &Mounted,
-) -> Result<RenderInput, ClusterError> {
+) -> Result<RenderInput, FetchError> {
     let manifests = match &primitive.manifests {
         Manifests::Path(path) => read(&folder.join(path))?,
         Manifests::Chart(chart) => {
@@ -41,75 +143,59 @@ pub async fn fetch(
     })
 }
 
-fn check(primitive: &Primitive, manifests: &[u8]) -> Result<(), ClusterError> {
+fn check(primitive: &Primitive, manifests: &[u8]) -> Result<(), FetchError> {
     let found = sha256(manifests);
-    let wanted = primitive.checksum.as_str();
-    if found == wanted {
+    if found == primitive.checksum.as_str() {
         return Ok(());
     }
-    Err(ClusterError::new(
-        Kind::Configuration,
-        format!("the manifests of {} are not the pinned ones", primitive.name.title()),
-        format!("{} has the SHA-256 {found}, and {wanted} is pinned", primitive.manifests),
-    )
-    .hint(format!(
-        "find out what has changed; if it is meant, pin `spec.bootstrap.{}.manifests.sha256` to \
-         the new one",
-        primitive.name.as_str()
-    )))
+    Err(FetchError::NotPinned { primitive: Box::new(primitive.clone()), found })
 }
 
 fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn text(primitive: &Primitive, bytes: Vec<u8>) -> Result<String, ClusterError> {
-    String::from_utf8(bytes).map_err(|_| {
-        let what = format!("the manifests of {} cannot be used", primitive.name.title());
-        ClusterError::new(Kind::Configuration, what, "they are not text in UTF-8")
+fn text(primitive: &Primitive, bytes: Vec<u8>) -> Result<String, FetchError> {
+    String::from_utf8(bytes).map_err(|error| FetchError::NotText {
+        primitive: primitive.name,
+        source: error.utf8_error(),
     })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, ClusterError> {
-    let unreadable = |why: String| {
-        let what = format!("{} cannot be read", path.display());
-        ClusterError::new(Kind::Configuration, what, why)
-            .hint("`spec.bootstrap` names it, seen from the platform file: correct one of them")
-    };
-    let size = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();
-    if size > MOST_BYTES as u64 {
-        return Err(unreadable(format!("it is larger than {} MiB", MOST_BYTES >> 20)));
+fn read(path: &Path) -> Result<Vec<u8>, FetchError> {
+    let unreadable = |source| FetchError::Unreadable { path: path.to_owned(), source };
+    if fs::metadata(path).map_err(unreadable)?.len() > MOST_BYTES as u64 {
+        return Err(FetchError::TooLarge { path: path.to_owned() });
     }
-    fs::read(path).map_err(|error| unreadable(error.to_string()))
+    fs::read(path).map_err(unreadable)
 }
 
-fn unfetched(place: &str, why: String) -> ClusterError {
-    ClusterError::new(Kind::Configuration, format!("{place} cannot be fetched"), why)
-        .hint("check the address, the way there and the credentials; `path` needs none of them")
+/// For `map_err` on what servers are asked for.
+fn unanswered(place: &str) -> impl Fn(Unanswered) -> FetchError {
+    move |why| FetchError::Unanswered { place: place.to_owned(), why }
 }
 
-fn https(place: &str, mounted: &Mounted) -> Result<Https, ClusterError> {
-    Https::new(mounted.registry_authority.as_deref()).map_err(|why| unfetched(place, why))
+fn https(place: &str, mounted: &Mounted) -> Result<Https, FetchError> {
+    Https::new(mounted.registry_authority.as_deref()).map_err(unanswered(place))
 }
 
-async fn download(url: &str, mounted: &Mounted) -> Result<Vec<u8>, ClusterError> {
+async fn download(url: &str, mounted: &Mounted) -> Result<Vec<u8>, FetchError> {
     let answer = https(url, mounted)?.get(url, None, None, MOST_BYTES).await;
-    let answer = answer.map_err(|why| unfetched(url, why))?;
+    let answer = answer.map_err(unanswered(url))?;
     if !answer.status.is_success() {
-        return Err(unfetched(url, answer.status.to_string()));
+        return Err(FetchError::Status { url: url.to_owned(), status: answer.status });
     }
     Ok(answer.body.to_vec())
 }
 
-async fn pull(text: &str, mounted: &Mounted) -> Result<Vec<u8>, ClusterError> {
-    let reference = Reference::parse(text).ok_or_else(|| {
-        unfetched(text, "it is not of the form `REGISTRY/REPOSITORY:TAG`".to_owned())
-    })?;
+async fn pull(text: &str, mounted: &Mounted) -> Result<Vec<u8>, FetchError> {
+    let reference = Reference::parse(text)
+        .ok_or_else(|| FetchError::NotAReference { text: text.to_owned() })?;
     let config = mounted.registry.as_ref();
     let login = config.and_then(|config| registry::login(config, reference.registry));
     let https = https(text, mounted)?;
     let layer = registry::pull(&https, &reference, login.as_ref(), MOST_BYTES).await;
-    layer.map_err(|why| unfetched(text, why))
+    layer.map_err(unanswered(text))
 }
 
 /// Charts are Helm's own business: nobody else reads them alike.
@@ -118,10 +204,9 @@ async fn template(
     chart: &Chart,
     namespace: &str,
     authority: Option<&str>,
-) -> Result<Vec<u8>, ClusterError> {
-    let what = format!("the chart {} {} cannot be rendered", chart.name, chart.version);
-    let failed = |why: String| ClusterError::new(Kind::Configuration, what.clone(), why);
-    let unwritten = |error: io::Error| failed(error.to_string());
+) -> Result<Vec<u8>, FetchError> {
+    let boxed = || Box::new(chart.clone());
+    let unwritten = |source| FetchError::TempFolder { chart: boxed(), source };
     let mut helm = tokio::process::Command::new("helm");
     helm.args(["template", &chart.name, &chart.name, "--repo", &chart.repository])
         .args(["--version", &chart.version, "--namespace", namespace, "--include-crds"])
@@ -137,15 +222,13 @@ async fn template(
         fs::write(own.path().join("ca.crt"), authority).map_err(unwritten)?;
         helm.env("SSL_CERT_DIR", format!("{}:/etc/ssl/certs", own.path().display()));
     }
-    let output = helm.output().await.map_err(|error| {
-        failed(format!("helm cannot be run: {error}"))
-            .hint("install helm 3.12 or newer, or pin rendered manifests with `path`")
-    })?;
+    let output = helm.output().await;
+    let output = output.map_err(|source| FetchError::NoHelm { chart: boxed(), source })?;
     if output.status.success() {
         return Ok(output.stdout);
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(failed(said.trim().to_owned()).hint("`helm template` with the same chart says the same"))
+    let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(FetchError::Helm { chart: boxed(), stderr })
 }
 
 #[cfg(test)]
@@ -175,9 +258,10 @@ mod tests {
             fetch(folder.path(), &primitive, &Mounted::default()).await
         };
         assert_eq!(fetched("a.yaml", "kind: A").await.unwrap().manifests, "kind: A");
-        let error = fetched("a.yaml", "kind: B").await.unwrap_err();
-        assert_eq!(error.kind, Kind::Configuration);
+        let error = fetched("a.yaml", "kind: B").await.unwrap_err().explain();
+        assert_eq!(error.exit, Exit::Configuration);
         assert!(error.why.contains(&sha256(b"kind: A")), "{error}");
-        assert!(fetched("absent.yaml", "").await.unwrap_err().what.contains("absent.yaml"));
+        let absent = fetched("absent.yaml", "").await.unwrap_err();
+        assert!(absent.explain().what.contains("absent.yaml"), "{absent}");
     }
 }

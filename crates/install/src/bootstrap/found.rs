@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Api, Client};
 use tiphys_model::bootstrap::{Primitive, PrimitiveName};
 
-use tiphys_cluster::ClusterError;
+use tiphys_cluster::RequestError;
 use tiphys_cluster::names::{MANAGED_BY, PRIMITIVE_LABEL};
 
 use super::render::NOTE;
@@ -38,18 +38,18 @@ fn crd(primitive: PrimitiveName) -> &'static str {
 }
 
 /// Looks at the namespace and at the most telling CRD of a primitive.
-pub async fn found(client: &Client, primitive: &Primitive) -> Result<Found, ClusterError> {
+pub async fn found(client: &Client, primitive: &Primitive) -> Result<Found, RequestError> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
     let name = &primitive.namespace;
     let what = format!("the namespace {name} cannot be read");
-    let namespace = namespaces.get_opt(name).await.map_err(ClusterError::kube(what))?;
+    let namespace = namespaces.get_opt(name).await.map_err(RequestError::because(what))?;
     let crd = crd(primitive.name);
     let what = format!("the CRD {crd} cannot be read");
-    let definition = crds.get_metadata_opt(crd).await.map_err(ClusterError::kube(what))?;
+    let definition = crds.get_metadata_opt(crd).await.map_err(RequestError::because(what))?;
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), name);
     let what = format!("the ConfigMap {NOTE} in {name} cannot be read");
-    let note = maps.get_opt(NOTE).await.map_err(ClusterError::kube(what))?;
+    let note = maps.get_opt(NOTE).await.map_err(RequestError::because(what))?;
     Ok(judge(
         primitive.name,
         note.and_then(|map| map.data?.remove("version")),

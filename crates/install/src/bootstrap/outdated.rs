@@ -6,9 +6,8 @@ use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 use serde_json::Value;
 
-use tiphys_cluster::ClusterError;
 use tiphys_cluster::delete;
-use tiphys_cluster::{Kinds, ObjectName};
+use tiphys_cluster::{Kinds, ObjectName, RequestError};
 
 /// Deletes pods that are neither ready nor made from the newest template.
 pub(super) async fn replace(
@@ -16,14 +15,14 @@ pub(super) async fn replace(
     kinds: &Kinds,
     set: &ObjectName,
     tell: &dyn Fn(String),
-) -> Result<(), ClusterError> {
+) -> Result<(), RequestError> {
     // Who cannot be read now is read the next time.
     let Ok(Some(live)) = kinds.get(set).await else { return Ok(()) };
     let revision = live.data.pointer("/status/updateRevision").and_then(Value::as_str);
     let Some(revision) = revision else { return Ok(()) };
     let pods: Api<Pod> = Api::namespaced(client.clone(), &set.namespace);
     let what = format!("the pods of {set} cannot be listed");
-    let listed = pods.list(&ListParams::default()).await.map_err(ClusterError::kube(what))?;
+    let listed = pods.list(&ListParams::default()).await.map_err(RequestError::because(what))?;
     for pod in listed.items.iter().filter(|pod| is_in_the_way(pod, &set.name, revision)) {
         let name = pod.name_any();
         tell(format!("replacing the pod {name}, which is of an earlier version and not ready"));

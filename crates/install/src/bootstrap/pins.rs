@@ -2,27 +2,45 @@
 
 use std::cmp::Ordering;
 
-use tiphys_model::bootstrap::Primitive;
+use tiphys_model::bootstrap::{Primitive, PrimitiveName};
+use tiphys_model::{Exit, Explain, Explanation};
 
-use tiphys_cluster::{ClusterError, Kind};
+/// A version that cannot follow the one that is installed.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub struct DowngradeError {
+    primitive: PrimitiveName,
+    installed: String,
+    pinned: String,
+}
+
+impl Explain for DowngradeError {
+    fn explain(&self) -> Explanation {
+        let DowngradeError { primitive, installed, pinned } = self;
+        Explanation::new(
+            Exit::Configuration,
+            format!("{} would be downgraded", primitive.title()),
+            format!("{installed} is installed, and {pinned} is pinned"),
+        )
+        .hint(format!(
+            "pin `spec.bootstrap.{}.version` to {installed} or newer; to go back, tear the \
+             platform down and install it anew",
+            primitive.as_str()
+        ))
+    }
+}
 
 /// Upgrades and repetitions are fine. What is stored by a newer version may mean nothing to an
 /// older one, so there is no way back.
-pub(super) fn check(primitive: &Primitive, installed: &str) -> Result<(), ClusterError> {
+pub(super) fn check(primitive: &Primitive, installed: &str) -> Result<(), DowngradeError> {
     if compare(&primitive.version, installed) != Ordering::Less {
         return Ok(());
     }
-    let title = primitive.name.title();
-    Err(ClusterError::new(
-        Kind::Configuration,
-        format!("{title} would be downgraded"),
-        format!("{installed} is installed, and {} is pinned", primitive.version),
-    )
-    .hint(format!(
-        "pin `spec.bootstrap.{}.version` to {installed} or newer; to go back, tear the platform \
-         down and install it anew",
-        primitive.name.as_str()
-    )))
+    Err(DowngradeError {
+        primitive: primitive.name,
+        installed: installed.to_owned(),
+        pinned: primitive.version.clone(),
+    })
 }
 
 /// Numbers by value, a release after its candidates: `3.10.0` is newer than `3.9.2` and than

@@ -6,11 +6,12 @@ use kube::Client;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::outdated;
 use super::render::kind;
-use super::{outdated, trouble};
+use super::trouble::{self, Trouble};
 use tiphys_cluster::workload::{self, is_workload};
-use tiphys_cluster::{ClusterError, Kind};
-use tiphys_cluster::{Kinds, ObjectName};
+use tiphys_cluster::{Cause, Kinds, ObjectName, RequestError};
+use tiphys_model::{Exit, Explain, Explanation};
 
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -22,6 +23,52 @@ enum Readiness {
     NotYet(String),
     /// It will not change by waiting.
     Refused(String),
+}
+
+/// Why what was applied does not work.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum ReadyError {
+    /// The API server does not accept a CRD.
+    Refused {
+        crd: Box<ObjectName>,
+        message: String,
+    },
+    /// What is not ready, and why; never empty.
+    TooLate(Vec<(ObjectName, Trouble)>),
+    Request(#[from] RequestError),
+}
+
+impl Explain for ReadyError {
+    fn explain(&self) -> Explanation {
+        match self {
+            ReadyError::Refused { crd, message } => {
+                Explanation::new(Exit::Failed, format!("{crd} is not accepted"), message)
+                    .hint("see whose CRD has the same names: `kubectl get crd`")
+            }
+            ReadyError::TooLate(waiting) => too_late(waiting),
+            ReadyError::Request(error) => error.explain(),
+        }
+    }
+}
+
+/// One cause often keeps several from starting: it is told once.
+fn too_late(waiting: &[(ObjectName, Trouble)]) -> Explanation {
+    let next = waiting.iter().find_map(|(_, trouble)| trouble.next);
+    let next = next.unwrap_or("see its pods with `kubectl describe pod`");
+    let known = |text: &str| trouble::CAUSES.iter().position(|(word, _)| text.contains(word));
+    let mut told: Vec<_> = waiting.iter().collect();
+    told.sort_by_key(|(_, trouble)| known(&trouble.text).unwrap_or(usize::MAX));
+    let (first, Trouble { text, .. }) = told[0];
+    let others: Vec<String> = told[1..].iter().map(|(object, _)| object.to_string()).collect();
+    let also = if others.is_empty() {
+        String::new()
+    } else {
+        format!("; also not ready: {}", others.join(", "))
+    };
+    let what = format!("{first} is not ready in time");
+    Explanation::new(Exit::Failed, what, format!("{text}{also}"))
+        .hint(format!("{next}; then run this again: it goes on where it stopped"))
 }
 
 /// Which of the applied objects have to become ready.
@@ -57,7 +104,7 @@ pub(super) async fn wait(
     objects: &[ObjectName],
     deadline: Instant,
     tell: &dyn Fn(String),
-) -> Result<(), ClusterError> {
+) -> Result<(), ReadyError> {
     let kinds = Kinds::discover(client).await?;
     let mut left: Vec<&ObjectName> = objects.iter().collect();
     let mut told = String::new();
@@ -67,10 +114,8 @@ pub(super) async fn wait(
             match look(&kinds, object).await? {
                 Readiness::Ready => {}
                 Readiness::NotYet(why) => waiting.push((object, why)),
-                Readiness::Refused(why) => {
-                    let what = format!("{object} is not accepted");
-                    return Err(ClusterError::new(Kind::Failed, what, why)
-                        .hint("see whose CRD has the same names: `kubectl get crd`"));
+                Readiness::Refused(message) => {
+                    return Err(ReadyError::Refused { crd: Box::new(object.clone()), message });
                 }
             }
         }
@@ -79,7 +124,7 @@ pub(super) async fn wait(
             outdated::replace(client, &kinds, object, tell).await?;
         }
         if Instant::now() >= deadline {
-            return Err(too_late(client, &waiting).await);
+            return Err(ReadyError::TooLate(troubles(client, waiting).await));
         }
         let now = format!("waiting for {object}: {why}");
         if told != now {
@@ -92,46 +137,31 @@ pub(super) async fn wait(
 }
 
 /// A cluster that does not answer for a moment is not a failure: time is what limits it.
-async fn look(kinds: &Kinds, object: &ObjectName) -> Result<Readiness, ClusterError> {
+async fn look(kinds: &Kinds, object: &ObjectName) -> Result<Readiness, RequestError> {
     match kinds.get(object).await {
         Ok(Some(live)) => Ok(readiness(&serde_json::to_value(&live).unwrap_or_default())),
         Ok(None) => Ok(Readiness::NotYet("it is not there any more".to_owned())),
         Err(error) => {
-            let error = ClusterError::kube(format!("{object} cannot be read"))(error);
-            match error.kind {
-                Kind::Unreachable => Ok(Readiness::NotYet(error.why)),
+            let error = RequestError::because(format!("{object} cannot be read"))(error);
+            match error.cause() {
+                Cause::Unreachable => Ok(Readiness::NotYet(error.why())),
                 _ => Err(error),
             }
         }
     }
 }
 
-async fn too_late(client: &Client, waiting: &[(&ObjectName, String)]) -> ClusterError {
-    let mut told: Vec<(&ObjectName, String)> = Vec::new();
-    let mut next = None;
+/// What keeps objects from being ready; what they wait for, where nothing else is said.
+async fn troubles(
+    client: &Client,
+    waiting: Vec<(&ObjectName, String)>,
+) -> Vec<(ObjectName, Trouble)> {
+    let mut found = Vec::new();
     for (object, why) in waiting {
-        match trouble::of(client, object).await {
-            Some(found) => {
-                next = next.or(found.next);
-                told.push((object, found.text));
-            }
-            None => told.push((object, why.clone())),
-        }
+        let trouble = trouble::of(client, object).await;
+        found.push((object.clone(), trouble.unwrap_or(Trouble { text: why, next: None })));
     }
-    // One cause often keeps several from starting: it is told once.
-    let known = |text: &str| trouble::CAUSES.iter().position(|(word, _)| text.contains(word));
-    told.sort_by_key(|(_, text)| known(text).unwrap_or(usize::MAX));
-    let (first, text) = &told[0];
-    let others: Vec<String> = told[1..].iter().map(|(object, _)| object.to_string()).collect();
-    let also = if others.is_empty() {
-        String::new()
-    } else {
-        format!("; also not ready: {}", others.join(", "))
-    };
-    let what = format!("{first} is not ready in time");
-    let next = next.unwrap_or("see its pods with `kubectl describe pod`");
-    ClusterError::new(Kind::Failed, what, format!("{text}{also}"))
-        .hint(format!("{next}; then run this again: it goes on where it stopped"))
+    found
 }
 
 #[cfg(test)]
@@ -152,5 +182,26 @@ mod tests {
         assert!(matches!(crd(&json!([])), Readiness::NotYet(_)));
         let taken = json!([{ "type": "NamesAccepted", "status": "False", "message": "taken" }]);
         assert_eq!(crd(&taken), Readiness::Refused("taken".to_owned()));
+    }
+
+    #[test]
+    fn a_known_cause_is_told_first_and_once() {
+        let waiting = |name: &str, text: &str, next| {
+            let kind = "Deployment".to_owned();
+            let (group, namespace) = ("apps".to_owned(), "n".to_owned());
+            let object = ObjectName { group, kind, namespace, name: name.to_owned() };
+            (object, Trouble { text: text.to_owned(), next })
+        };
+        let error = ReadyError::TooLate(vec![
+            waiting("a", "0 of 1 replicas", None),
+            waiting("b", "ImagePullBackOff", Some("fix the image")),
+        ]);
+        let Explanation { what, why, next, .. } = error.explain();
+        assert_eq!(what, "Deployment/n/b is not ready in time");
+        assert_eq!(why, "ImagePullBackOff; also not ready: Deployment/n/a");
+        assert!(next.unwrap().starts_with("fix the image; then run this again"));
+        let unknown = ReadyError::TooLate(vec![waiting("a", "0 of 1 replicas", None)]).explain();
+        assert_eq!(unknown.why, "0 of 1 replicas");
+        assert!(unknown.next.unwrap().starts_with("see its pods with `kubectl describe pod`; "));
     }
 }

@@ -8,14 +8,12 @@ use futures::StreamExt;
 use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::{Client, ResourceExt};
 use serde_json::Value;
-use tiphys_model::PlatformName;
 use tiphys_model::bootstrap::PrimitiveName;
+use tiphys_model::{Exit, Explain, Explanation, PlatformName};
 
 use tiphys_cluster::names::{INSTALLED_FOR, MANAGED_BY, PRIMITIVE_LABEL};
 use tiphys_cluster::stuck::Stuck;
-use tiphys_cluster::{ClusterError, Kind};
-use tiphys_cluster::{Kinds, ObjectName};
-use tiphys_cluster::{crds, delete};
+use tiphys_cluster::{Kinds, ObjectName, RequestError, crds, delete};
 
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long each stage of it may take.
@@ -24,6 +22,38 @@ const REMOVAL_TIMEOUT: Duration = Duration::from_secs(300);
 const AT_ONCE: usize = 8;
 /// Made by Argo CD itself.
 const ITS_OWN: (&str, &str) = ("AppProject", "default");
+
+/// Why something of what was installed is still there.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum RemoveError {
+    /// It was deleted, and stays.
+    NotGone {
+        object: Box<ObjectName>,
+        stage: &'static str,
+        stuck: Option<Box<Stuck>>,
+        /// What its conditions say.
+        conditions: Vec<String>,
+    },
+    Request(#[from] RequestError),
+}
+
+impl Explain for RemoveError {
+    fn explain(&self) -> Explanation {
+        match self {
+            RemoveError::NotGone { object, stage, stuck, conditions } => {
+                let why = match stuck {
+                    Some(stuck) => stuck.to_string(),
+                    None if conditions.is_empty() => "it does not say what it waits for".to_owned(),
+                    None => conditions.join(", "),
+                };
+                Explanation::new(Exit::Failed, format!("{object} did not go ({stage})"), why)
+                    .hint("see to what it names, then run the same command again: it goes on here")
+            }
+            RemoveError::Request(error) => error.explain(),
+        }
+    }
+}
 
 /// An object that is there.
 #[derive(Clone)]
@@ -39,7 +69,7 @@ pub async fn remove(
     client: &Client,
     platform: &PlatformName,
     tell: &dyn Fn(String),
-) -> Result<bool, ClusterError> {
+) -> Result<bool, RemoveError> {
     let kinds = Kinds::discover(client).await?;
     let selector = format!("{}={},{INSTALLED_FOR}={platform}", MANAGED_BY.0, MANAGED_BY.1);
     let all = list(&kinds, &ListParams::default().labels(&selector), |_| true).await?;
@@ -107,7 +137,7 @@ fn user(instances: &[Live], own: &[&Live]) -> Option<ObjectName> {
 }
 
 /// The objects of the kinds that a primitive has brought.
-async fn instances(kinds: &Kinds, own: &[&Live]) -> Result<Vec<Live>, ClusterError> {
+async fn instances(kinds: &Kinds, own: &[&Live]) -> Result<Vec<Live>, RequestError> {
     let crds: BTreeSet<&str> = own
         .iter()
         .filter(|object| object.name.kind == "CustomResourceDefinition")
@@ -125,7 +155,7 @@ async fn list(
     kinds: &Kinds,
     params: &ListParams,
     wanted: impl Fn(&ApiResource) -> bool,
-) -> Result<Vec<Live>, ClusterError> {
+) -> Result<Vec<Live>, RequestError> {
     let lists = kinds.listable().filter(|(resource, _)| wanted(resource));
     let lists = lists.map(|(resource, api)| async move {
         match api.list_metadata(params).await {
@@ -150,11 +180,11 @@ async fn list(
             }
             Err(error) => {
                 let what = format!("{} cannot be listed", resource.plural);
-                Err(ClusterError::kube(what)(error))
+                Err(RequestError::because(what)(error))
             }
         }
     });
-    let found: Vec<Result<Vec<Live>, ClusterError>> =
+    let found: Vec<Result<Vec<Live>, RequestError>> =
         futures::stream::iter(lists).buffered(AT_ONCE).collect().await;
     Ok(found.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
 }
@@ -164,8 +194,8 @@ async fn remove_all(
     client: &Client,
     kinds: &Kinds,
     objects: Vec<Live>,
-    stage: &str,
-) -> Result<(), ClusterError> {
+    stage: &'static str,
+) -> Result<(), RemoveError> {
     let began = Instant::now();
     for object in &objects {
         let Some(api) = kinds.api(&object.name) else { continue };
@@ -177,8 +207,8 @@ async fn remove_all(
         let mut still = Vec::new();
         for object in left {
             let live = kinds.get(&object.name).await;
-            let live =
-                live.map_err(ClusterError::kube(format!("{} cannot be read", object.name)))?;
+            let what = format!("{} cannot be read", object.name);
+            let live = live.map_err(RequestError::because(what))?;
             if let Some(live) = live.filter(|live| live.uid() == object.uid) {
                 still.push((object, live));
             }
@@ -195,22 +225,20 @@ async fn remove_all(
     }
 }
 
-fn not_gone(name: &ObjectName, live: &DynamicObject, stage: &str) -> ClusterError {
-    let what = format!("{name} did not go ({stage})");
+fn not_gone(name: &ObjectName, live: &DynamicObject, stage: &'static str) -> RemoveError {
     let conditions = live.data.pointer("/status/conditions").and_then(Value::as_array);
-    let told: Vec<&str> = conditions
+    let conditions = conditions
         .into_iter()
         .flatten()
         .filter(|condition| condition["status"] == "True")
-        .filter_map(|condition| condition["message"].as_str())
+        .filter_map(|condition| condition["message"].as_str().map(str::to_owned))
         .collect();
-    let why = match Stuck::of(name, live) {
-        Some(stuck) => stuck.to_string(),
-        None if told.is_empty() => "it does not say what it waits for".to_owned(),
-        None => told.join(", "),
-    };
-    ClusterError::new(Kind::Failed, what, why)
-        .hint("see to what it names, then run the same command again: it goes on here")
+    RemoveError::NotGone {
+        object: Box::new(name.clone()),
+        stage,
+        stuck: Stuck::of(name, live).map(Box::new),
+        conditions,
+    }
 }
 
 #[cfg(test)]

@@ -8,9 +8,10 @@ use tiphys_cluster::stuck;
 use tiphys_cluster::{Kinds, ObjectName};
 
 /// What is wrong, and what to do about it.
-pub(super) struct Trouble {
-    pub(super) text: String,
-    pub(super) next: Option<&'static str>,
+#[derive(Debug)]
+pub struct Trouble {
+    pub text: String,
+    pub next: Option<&'static str>,
 }
 
 /// Looks at the pods of a workload, and at the workload itself if it has none. Nothing is found

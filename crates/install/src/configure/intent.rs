@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::objects::Desired;
 use super::{Change, Outcome};
-use tiphys_cluster::conflict;
 use tiphys_cluster::names::PLATFORM_LABEL;
-use tiphys_cluster::{ClusterError, Kind};
+use tiphys_cluster::{FieldConflict, RequestError};
+use tiphys_model::{Exit, Explain, Explanation};
 
 /// A change that the API server has tried out and not made.
 pub(super) struct Intent {
@@ -27,13 +27,41 @@ pub(super) enum How {
     Merge,
 }
 
+/// An object that is not, or cannot be made, what it should be.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum IntentError {
+    OtherPlatform {
+        /// The object, in words.
+        object: String,
+        platform: String,
+    },
+    Conflict(#[from] FieldConflict),
+    Request(#[from] RequestError),
+}
+
+impl Explain for IntentError {
+    fn explain(&self) -> Explanation {
+        match self {
+            IntentError::OtherPlatform { object, platform } => Explanation::new(
+                Exit::Configuration,
+                format!("{object} belongs to another platform"),
+                format!("its label {PLATFORM_LABEL} says `{platform}`"),
+            )
+            .hint("give this platform a name, and in `spec.argocd` projects, that no other has"),
+            IntentError::Conflict(conflict) => conflict.explain(),
+            IntentError::Request(error) => error.explain(),
+        }
+    }
+}
+
 impl Intent {
     /// Tries it out.
     pub(super) async fn new(
         client: &Client,
         desired: Desired,
         how: How,
-    ) -> Result<Self, ClusterError> {
+    ) -> Result<Self, IntentError> {
         let text = |pointer: &str| {
             desired.object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
         };
@@ -43,7 +71,7 @@ impl Intent {
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &kind));
         let objects = Api::namespaced_with(client.clone(), &namespace, &resource);
         let what = format!("{kind} {name} in {namespace} cannot be read");
-        let live = objects.get_opt(&name).await.map_err(ClusterError::kube(what))?;
+        let live = objects.get_opt(&name).await.map_err(RequestError::because(what))?;
         let owned = live.as_ref().and_then(|live| fields_of(live, &desired.manager));
         let before = live.map(|live| essence(&live));
         let change = Change {
@@ -78,7 +106,7 @@ impl Intent {
     }
 
     /// Makes the change, if there is one to make.
-    pub(super) async fn carry_out(&self) -> Result<(), ClusterError> {
+    pub(super) async fn carry_out(&self) -> Result<(), IntentError> {
         if self.change.outcome != Outcome::Unchanged {
             self.send(false).await?;
         }
@@ -93,7 +121,7 @@ impl Intent {
         self.change
     }
 
-    async fn send(&self, dry_run: bool) -> Result<DynamicObject, ClusterError> {
+    async fn send(&self, dry_run: bool) -> Result<DynamicObject, IntentError> {
         let mut params = PatchParams::apply(&self.desired.manager);
         params.dry_run = dry_run;
         let object = &self.desired.object;
@@ -105,28 +133,26 @@ impl Intent {
         match sent {
             Ok(object) => Ok(object),
             Err(kube::Error::Api(status)) if status.code == 409 && self.how == How::Apply => {
-                Err(conflict(&self.change.to_string(), object, &status))
+                Err(FieldConflict::new(&self.change.to_string(), object, *status).into())
             }
             Err(error) => {
                 let what = format!("{} could not be written", self.change);
-                Err(ClusterError::kube(what)(error))
+                Err(RequestError::because(what)(error).into())
             }
         }
     }
 
     /// Two platforms that write to one object would undo each other for ever.
-    fn check_owner(&self) -> Result<(), ClusterError> {
+    fn check_owner(&self) -> Result<(), IntentError> {
         let pointer = format!("/metadata/labels/{}", PLATFORM_LABEL.replace('/', "~1"));
         let label = |object: &Value| object.pointer(&pointer)?.as_str().map(str::to_owned);
         let ours = label(&self.desired.object);
         let theirs = self.change.before.as_ref().and_then(label);
         match (ours, theirs) {
-            (Some(ours), Some(theirs)) if ours != theirs => Err(ClusterError::new(
-                Kind::Configuration,
-                format!("{} belongs to another platform", self.change),
-                format!("its label {PLATFORM_LABEL} says `{theirs}`"),
-            )
-            .hint("give this platform a name, and in `spec.argocd` projects, that no other has")),
+            (Some(ours), Some(theirs)) if ours != theirs => Err(IntentError::OtherPlatform {
+                object: self.change.to_string(),
+                platform: theirs,
+            }),
             _ => Ok(()),
         }
     }

@@ -6,14 +6,42 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Api, Client};
 
-use tiphys_argocd::installation;
-use tiphys_cluster::{ClusterError, Kind};
+use tiphys_argocd::installation::InstallationError;
+use tiphys_cluster::RequestError;
+use tiphys_model::{Exit, Explain, Explanation};
 
 use super::jwt::SigningKey;
 
 pub(super) const ARGOCD_SECRET: &str = "argocd-secret";
 
 type Data = BTreeMap<String, ByteString>;
+
+/// What Argo CD has not made, or does not show.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum KeysError {
+    NoSigningKey,
+    NoCertificate,
+    Installation(#[from] InstallationError),
+    Request(#[from] RequestError),
+}
+
+impl Explain for KeysError {
+    fn explain(&self) -> Explanation {
+        let why = match self {
+            KeysError::NoSigningKey => {
+                "no key to sign tokens with: the Secret argocd-secret has no `server.secretkey`"
+            }
+            KeysError::NoCertificate => {
+                "no certificate: neither argocd-server-tls nor argocd-secret has a `tls.crt`"
+            }
+            KeysError::Installation(error) => return error.explain(),
+            KeysError::Request(error) => return error.explain(),
+        };
+        Explanation::new(Exit::Configuration, "Argo CD has never run", why)
+            .hint("its API server makes that when it first starts: wait for it, or see its log")
+    }
+}
 
 /// Values of `argocd-secret` at one version. Nothing of this can be printed.
 pub(super) struct Keys {
@@ -32,29 +60,20 @@ async fn read(
     client: &Client,
     namespace: &str,
     name: &str,
-) -> Result<Option<Secret>, ClusterError> {
+) -> Result<Option<Secret>, RequestError> {
     let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
     let what = format!("the Secret {name} in {namespace} cannot be read");
-    secrets.get_opt(name).await.map_err(ClusterError::kube(what))
+    secrets.get_opt(name).await.map_err(RequestError::because(what))
 }
 
-pub(super) async fn keys(client: &Client, namespace: &str) -> Result<Keys, ClusterError> {
+pub(super) async fn keys(client: &Client, namespace: &str) -> Result<Keys, KeysError> {
     let secret = read(client, namespace, ARGOCD_SECRET).await?;
     let secret =
-        secret.ok_or_else(|| installation::elsewhere(namespace, "Secret", ARGOCD_SECRET))?;
+        secret.ok_or_else(|| InstallationError::elsewhere(namespace, "Secret", ARGOCD_SECRET))?;
     let data = secret.data.unwrap_or_default();
-    let key = data.get("server.secretkey").filter(|key| !key.0.is_empty()).ok_or_else(|| {
-        not_started(
-            "no key to sign tokens with: the Secret argocd-secret has no `server.secretkey`",
-        )
-    })?;
-    let key = SigningKey::new(&key.0);
+    let key = data.get("server.secretkey").filter(|key| !key.0.is_empty());
+    let key = SigningKey::new(&key.ok_or(KeysError::NoSigningKey)?.0);
     Ok(Keys { version: secret.metadata.resource_version.unwrap_or_default(), key, data })
-}
-
-fn not_started(why: &str) -> ClusterError {
-    ClusterError::new(Kind::Configuration, "Argo CD has never run", why)
-        .hint("its API server makes that when it first starts: wait for it, or see its log")
 }
 
 /// What to know Argo CD's API server by; none if it serves without TLS.
@@ -62,20 +81,18 @@ pub(super) async fn certificate(
     client: &Client,
     namespace: &str,
     keys: &Keys,
-) -> Result<Option<Vec<u8>>, ClusterError> {
+) -> Result<Option<Vec<u8>>, KeysError> {
     const PARAMETERS: &str = "argocd-cmd-params-cm";
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let what = format!("the ConfigMap {PARAMETERS} in {namespace} cannot be read");
-    let parameters = maps.get_opt(PARAMETERS).await.map_err(ClusterError::kube(what))?;
+    let parameters = maps.get_opt(PARAMETERS).await.map_err(RequestError::because(what))?;
     let parameters = parameters.and_then(|map| map.data).unwrap_or_default();
     if parameters.get("server.insecure").is_some_and(|value| value == "true") {
         return Ok(None);
     }
     let external = read(client, namespace, "argocd-server-tls").await?;
     let external = external.and_then(|secret| secret.data).unwrap_or_default();
-    choose(&external, &keys.data).map(Some).ok_or_else(|| {
-        not_started("no certificate: neither argocd-server-tls nor argocd-secret has a `tls.crt`")
-    })
+    choose(&external, &keys.data).map(Some).ok_or(KeysError::NoCertificate)
 }
 
 /// The certificate that Argo CD shows: it prefers the external one too. Where an authority has
@@ -96,7 +113,7 @@ pub(super) async fn held_token(
     client: &Client,
     namespace: &str,
     name: &str,
-) -> Result<Option<secrecy::SecretString>, ClusterError> {
+) -> Result<Option<secrecy::SecretString>, RequestError> {
     let secret = read(client, namespace, name).await?;
     let token = secret.and_then(|secret| secret.data?.remove("token"));
     Ok(token.and_then(|token| String::from_utf8(token.0).ok()).map(Into::into))

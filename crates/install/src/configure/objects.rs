@@ -2,15 +2,14 @@
 
 use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};
-use tiphys_model::Platform;
 use tiphys_model::platform::Source;
+use tiphys_model::{Exit, Explain, Explanation, Platform};
 
 use super::rights;
 use crate::definitions::{self, SETTINGS};
 use crate::mounted::{Git, Login};
 use tiphys_cluster::encoded;
 use tiphys_cluster::names::{self, FIELD_MANAGER, MANAGED_BY, PLATFORM_LABEL, Purpose};
-use tiphys_cluster::{ClusterError, Kind};
 
 /// The cluster that Argo CD itself runs in.
 const HERE: &str = "https://kubernetes.default.svc";
@@ -22,20 +21,45 @@ pub(super) struct Desired {
     pub(super) object: Value,
 }
 
+/// A platform file that does not say what its part of Argo CD should be.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum DesiredError {
+    NoSource,
+    /// The apps and the root app are in one project.
+    SameProject {
+        project: String,
+    },
+}
+
+impl Explain for DesiredError {
+    fn explain(&self) -> Explanation {
+        match self {
+            DesiredError::NoSource => Explanation::new(
+                Exit::Configuration,
+                "the platform does not say where its root app comes from",
+                "`spec.source` is absent from the platform file",
+            )
+            .hint("add `source: { repoURL: …, targetRevision: main, path: root }` to `spec`"),
+            DesiredError::SameProject { project } => Explanation::new(
+                Exit::Configuration,
+                format!("the apps and the root app are in one project, `{project}`"),
+                "a run holds the project of the apps, and the root app must not be held with them",
+            )
+            .hint("give `spec.argocd.project` and `spec.argocd.rootProject` different names"),
+        }
+    }
+}
+
 /// Everything but the tokens. What others refer to comes first, and the Application last: it makes
 /// Argo CD look at the cluster, and if settings change during that look, two of its threads go on
 /// to process one stream of events out of order, until what it shows of a resource may be older
 /// than the resource for as long as it runs.
-pub(super) fn desired(platform: &Platform, git: &Git) -> Result<Vec<Desired>, ClusterError> {
-    let source = source(platform)?;
+pub(super) fn desired(platform: &Platform, git: &Git) -> Result<Vec<Desired>, DesiredError> {
+    let source = platform.source.as_ref().ok_or(DesiredError::NoSource)?;
     let argocd = &platform.argocd;
     if argocd.project == argocd.root_project {
-        return Err(ClusterError::new(
-            Kind::Configuration,
-            format!("the apps and the root app are in one project, `{}`", argocd.project),
-            "a run holds the project of the apps, and the root app must not be held with them",
-        )
-        .hint("give `spec.argocd.project` and `spec.argocd.rootProject` different names"));
+        return Err(DesiredError::SameProject { project: argocd.project.clone() });
     }
     let own = |object: Value| Desired { manager: FIELD_MANAGER.to_owned(), object };
     // Platforms share these. An apply takes back what the same manager has applied before, so
@@ -70,17 +94,6 @@ fn repository(platform: &Platform, source: &Source, git: &Git) -> Option<Value> 
     let mut metadata = metadata(platform, &names::repository(platform));
     metadata["labels"]["argocd.argoproj.io/secret-type"] = "repository".into();
     Some(json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data }))
-}
-
-fn source(platform: &Platform) -> Result<&Source, ClusterError> {
-    platform.source.as_ref().ok_or_else(|| {
-        ClusterError::new(
-            Kind::Configuration,
-            "the platform does not say where its root app comes from",
-            "`spec.source` is absent from the platform file",
-        )
-        .hint("add `source: { repoURL: …, targetRevision: main, path: root }` to `spec`")
-    })
 }
 
 /// Metadata of an object that is the platform's own.
@@ -287,10 +300,12 @@ pub(crate) mod tests {
     fn what_a_platform_cannot_do_without_is_asked_for() {
         let mut without = platform("prod");
         without.source = None;
-        let error = desired(&without, &Git::default()).unwrap_err();
-        assert_eq!((error.kind, error.next.is_some()), (Kind::Configuration, true));
+        let error = desired(&without, &Git::default()).unwrap_err().explain();
+        assert_eq!((error.exit, error.next.is_some()), (Exit::Configuration, true));
         let mut one = platform("prod");
         one.argocd.root_project = one.argocd.project.clone();
-        assert_eq!(desired(&one, &Git::default()).unwrap_err().kind, Kind::Configuration);
+        let error = desired(&one, &Git::default()).unwrap_err();
+        assert_eq!(error.explain().exit, Exit::Configuration);
+        assert!(matches!(error, DesiredError::SameProject { .. }), "{error}");
     }
 }

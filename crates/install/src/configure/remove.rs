@@ -6,15 +6,31 @@ use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Map, Value, json};
-use tiphys_model::Platform;
+use tiphys_model::{Explain, Explanation, Platform};
 
 use super::keys::{self, ARGOCD_SECRET};
-use super::{again, tokens};
+use super::retry::{TokenUpdateError, again};
+use super::tokens;
 use crate::definitions::{self, SETTINGS};
-use tiphys_cluster::ClusterError;
-use tiphys_cluster::delete;
-use tiphys_cluster::encoded;
 use tiphys_cluster::names::{self, FIELD_MANAGER, MANAGED_BY, PLATFORM_LABEL, Purpose};
+use tiphys_cluster::{RequestError, delete, encoded};
+
+/// Why something of the platform is still in Argo CD.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum RemoveError {
+    Tokens(#[from] TokenUpdateError),
+    Request(#[from] RequestError),
+}
+
+impl Explain for RemoveError {
+    fn explain(&self) -> Explanation {
+        match self {
+            RemoveError::Tokens(error) => error.explain(),
+            RemoveError::Request(error) => error.explain(),
+        }
+    }
+}
 
 /// Removes the platform's accounts, rights and projects. A project that `used` says is still in
 /// use stays.
@@ -22,7 +38,7 @@ pub async fn remove(
     client: &Client,
     platform: &Platform,
     used: impl Fn(&str) -> bool,
-) -> Result<(), ClusterError> {
+) -> Result<(), RemoveError> {
     let own = names::own(platform);
     let rbac = "rbac.authorization.k8s.io/v1";
     let mut objects = vec![
@@ -65,7 +81,7 @@ pub async fn remove(
 }
 
 /// Tokens of the platform are taken off the lists of their accounts.
-async fn revoke(client: &Client, platform: &Platform) -> Result<(), ClusterError> {
+async fn revoke(client: &Client, platform: &Platform) -> Result<(), TokenUpdateError> {
     let namespace = &platform.argocd.namespace;
     let keys = keys::keys(client, namespace).await?;
     let mut data = Map::new();
@@ -84,7 +100,8 @@ async fn revoke(client: &Client, platform: &Platform) -> Result<(), ClusterError
     let params =
         PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..Default::default() };
     let written = secrets.patch(ARGOCD_SECRET, &params, &Patch::Merge(&patch)).await;
-    written.map(|_| ()).map_err(ClusterError::kube("the tokens cannot be revoked"))
+    written.map_err(RequestError::because("the tokens cannot be revoked"))?;
+    Ok(())
 }
 
 /// An apply without the keys gives them up; what other managers hold too stays. In whose name
@@ -94,11 +111,11 @@ async fn let_go(
     platform: &Platform,
     name: &str,
     who: impl Fn(&BTreeSet<String>) -> Option<String>,
-) -> Result<(), ClusterError> {
+) -> Result<(), RequestError> {
     let namespace = &platform.argocd.namespace;
     let maps = api(client, namespace, "v1", "ConfigMap");
     let what = format!("the ConfigMap {name} in {namespace} cannot be written");
-    let found = maps.get_opt(name).await.map_err(ClusterError::kube(&what))?;
+    let found = maps.get_opt(name).await.map_err(RequestError::because(&what))?;
     let managers = found.iter().flat_map(ResourceExt::managed_fields);
     let managers = managers.filter_map(|entry| entry.manager.clone()).collect();
     let Some(manager) = who(&managers) else { return Ok(()) };
@@ -106,7 +123,7 @@ async fn let_go(
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "namespace": namespace },
     });
     let applied = maps.patch(name, &PatchParams::apply(&manager), &Patch::Apply(&nothing)).await;
-    applied.map(|_| ()).map_err(ClusterError::kube(what))
+    applied.map(|_| ()).map_err(RequestError::because(what))
 }
 
 /// Only if it says that it is this platform's.
@@ -116,11 +133,11 @@ async fn delete_own(
     version: &str,
     kind: &str,
     name: &str,
-) -> Result<(), ClusterError> {
+) -> Result<(), RequestError> {
     let namespace = &platform.argocd.namespace;
     let objects = api(client, namespace, version, kind);
     let what = format!("{kind} {name} in {namespace} cannot be deleted");
-    let Some(found) = objects.get_opt(name).await.map_err(ClusterError::kube(&what))? else {
+    let Some(found) = objects.get_opt(name).await.map_err(RequestError::because(&what))? else {
         return Ok(());
     };
     let label = |key: &str| found.labels().get(key).map(String::as_str);

@@ -6,17 +6,17 @@ use secrecy::SecretString;
 use serde_json::{Map, Value, json};
 use tiphys_model::Platform;
 
-use super::intent::{How, Intent};
+use super::intent::{How, Intent, IntentError};
 use super::keys::{self, ARGOCD_SECRET, Keys};
+use super::now;
 use super::objects::Desired;
+use super::retry::{TokenUpdateError, again};
 use super::tokens::{self, TokenIssuer};
-use super::{again, now};
-use tiphys_cluster::ClusterError;
 use tiphys_cluster::encoded;
 use tiphys_cluster::names::{FIELD_MANAGER, Purpose};
 
 /// Registers new tokens, hands them out, and only then revokes the old ones.
-pub async fn rotate(client: &Client, platform: &Platform) -> Result<(), ClusterError> {
+pub async fn rotate(client: &Client, platform: &Platform) -> Result<(), TokenUpdateError> {
     let mut attempts = 1;
     let new = loop {
         match register(client, platform).await {
@@ -40,7 +40,7 @@ pub async fn rotate(client: &Client, platform: &Platform) -> Result<(), ClusterE
 async fn register(
     client: &Client,
     platform: &Platform,
-) -> Result<Vec<(Purpose, SecretString)>, ClusterError> {
+) -> Result<Vec<(Purpose, SecretString)>, TokenUpdateError> {
     let keys = keys::keys(client, &platform.argocd.namespace).await?;
     let mint = TokenIssuer { platform, key: &keys.key, now: now() };
     let mut new = Vec::new();
@@ -59,7 +59,7 @@ async fn revoke(
     client: &Client,
     platform: &Platform,
     new: &[(Purpose, SecretString)],
-) -> Result<(), ClusterError> {
+) -> Result<(), TokenUpdateError> {
     let keys = keys::keys(client, &platform.argocd.namespace).await?;
     let mint = TokenIssuer { platform, key: &keys.key, now: now() };
     let mut lists = Map::new();
@@ -68,7 +68,7 @@ async fn revoke(
         let list = mint.only(*purpose, token, keys.get(&key))?;
         lists.extend(list.map(|list| (key, encoded(list).into())));
     }
-    write_lists(client, platform, &keys, lists).await
+    Ok(write_lists(client, platform, &keys, lists).await?)
 }
 
 /// Carries the version that the lists were read at: nobody else's tokens are lost.
@@ -77,7 +77,7 @@ async fn write_lists(
     platform: &Platform,
     keys: &Keys,
     lists: Map<String, Value>,
-) -> Result<(), ClusterError> {
+) -> Result<(), IntentError> {
     let object = json!({
         "apiVersion": "v1",
         "kind": "Secret",
@@ -90,7 +90,7 @@ async fn write_lists(
     write(client, object, How::Merge).await
 }
 
-async fn write(client: &Client, object: Value, how: How) -> Result<(), ClusterError> {
+async fn write(client: &Client, object: Value, how: How) -> Result<(), IntentError> {
     let desired = Desired { manager: FIELD_MANAGER.to_owned(), object };
     Intent::new(client, desired, how).await?.carry_out().await
 }

@@ -3,16 +3,51 @@
 use ring::rand::SecureRandom;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
-use tiphys_model::Platform;
+use tiphys_model::{Exit, Explain, Explanation, Platform};
 
 use super::jwt::{Claims, SigningKey};
 use tiphys_cluster::encoded;
 use tiphys_cluster::names::Purpose;
-use tiphys_cluster::{ClusterError, Kind};
 
 /// The key of `argocd-secret` with the tokens of an account.
 pub(super) fn registry_key(purpose: Purpose) -> String {
     format!("accounts.{}.tokens", purpose.account())
+}
+
+/// Why there is no good token.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum TokenError {
+    /// The tokens of an account are not a list.
+    Unreadable {
+        purpose: Purpose,
+        source: serde_json::Error,
+    },
+    NoRandomness,
+}
+
+impl Explain for TokenError {
+    fn explain(&self) -> Explanation {
+        match self {
+            TokenError::Unreadable { purpose, source } => {
+                let key = registry_key(*purpose);
+                Explanation::new(
+                    Exit::Configuration,
+                    format!(
+                        "the tokens of Argo CD's account `{}` cannot be read",
+                        purpose.account()
+                    ),
+                    format!("`{key}` in the Secret argocd-secret is not a list: {source}"),
+                )
+                .hint(format!("remove `{key}`, which revokes these tokens, and run this again"))
+            }
+            TokenError::NoRandomness => Explanation::new(
+                Exit::Failed,
+                "no token could be made",
+                "the operating system gives no random numbers",
+            ),
+        }
+    }
 }
 
 /// A token, and the tokens that its account has with it.
@@ -36,7 +71,7 @@ impl TokenIssuer<'_> {
         purpose: Purpose,
         held: Option<SecretString>,
         registered: Option<&[u8]>,
-    ) -> Result<Token, ClusterError> {
+    ) -> Result<Token, TokenError> {
         let mut registry = registry(purpose, registered)?;
         if let Some(token) = held
             && self.is_good(purpose, &token, &registry)
@@ -54,11 +89,11 @@ impl TokenIssuer<'_> {
         &self,
         purpose: Purpose,
         registered: Option<&[u8]>,
-    ) -> Result<Token, ClusterError> {
+    ) -> Result<Token, TokenError> {
         self.add(purpose, registry(purpose, registered)?)
     }
 
-    fn add(&self, purpose: Purpose, mut registry: Vec<Value>) -> Result<Token, ClusterError> {
+    fn add(&self, purpose: Purpose, mut registry: Vec<Value>) -> Result<Token, TokenError> {
         let new = format!("{}{}", prefix(self.platform), random()?);
         registry.push(json!({ "id": new, "iat": self.now }));
         Ok(Token {
@@ -73,7 +108,7 @@ impl TokenIssuer<'_> {
         purpose: Purpose,
         kept: &SecretString,
         registered: Option<&[u8]>,
-    ) -> Result<Option<String>, ClusterError> {
+    ) -> Result<Option<String>, TokenError> {
         let Some(claims) = self.key.verify(kept) else { return Ok(None) };
         let mut registry = registry(purpose, registered)?;
         let all = registry.len();
@@ -99,7 +134,7 @@ pub(super) fn without(
     platform: &Platform,
     purpose: Purpose,
     registered: Option<&[u8]>,
-) -> Result<Option<Value>, ClusterError> {
+) -> Result<Option<Value>, TokenError> {
     let mut registry = registry(purpose, registered)?;
     let all = registry.len();
     let prefix = prefix(platform);
@@ -121,29 +156,16 @@ fn id(entry: &Value) -> Option<&str> {
 }
 
 /// Entries are kept as they are, whatever else a later Argo CD may say in them.
-fn registry(purpose: Purpose, text: Option<&[u8]>) -> Result<Vec<Value>, ClusterError> {
+fn registry(purpose: Purpose, text: Option<&[u8]>) -> Result<Vec<Value>, TokenError> {
     let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(Vec::new()) };
-    serde_json::from_slice(text).map_err(|error| {
-        let key = registry_key(purpose);
-        ClusterError::new(
-            Kind::Configuration,
-            format!("the tokens of Argo CD's account `{}` cannot be read", purpose.account()),
-            format!("`{key}` in the Secret argocd-secret is not a list: {error}"),
-        )
-        .hint(format!("remove `{key}`, which revokes these tokens, and run this again"))
-    })
+    serde_json::from_slice(text).map_err(|source| TokenError::Unreadable { purpose, source })
 }
 
 /// 128 bits, as hexadecimal digits.
-fn random() -> Result<String, ClusterError> {
+fn random() -> Result<String, TokenError> {
     let mut bytes = [0; 16];
-    ring::rand::SystemRandom::new().fill(&mut bytes).map_err(|_| {
-        ClusterError::new(
-            Kind::Failed,
-            "no token could be made",
-            "the operating system gives no random numbers",
-        )
-    })?;
+    let filled = ring::rand::SystemRandom::new().fill(&mut bytes);
+    filled.map_err(|_| TokenError::NoRandomness)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
@@ -256,6 +278,6 @@ mod tests {
         let (platform, key) = (platform("prod"), SigningKey::new(b"key"));
         let mint = TokenIssuer { platform: &platform, key: &key, now: NOW };
         let error = mint.token(Purpose::Deploy, None, Some(b"{")).err().unwrap();
-        assert_eq!(error.kind, Kind::Configuration);
+        assert_eq!(error.explain().exit, Exit::Configuration);
     }
 }

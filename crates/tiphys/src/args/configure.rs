@@ -57,7 +57,7 @@ pub(crate) struct CredentialsArgs {
 
 impl CredentialsArgs {
     pub(crate) fn read(&self) -> Result<Mounted, Failure> {
-        Mounted::read(&self.credentials).map_err(Failure::Cluster)
+        Ok(Mounted::read(&self.credentials)?)
     }
 }
 

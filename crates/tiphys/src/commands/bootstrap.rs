@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tiphys_cluster::{Access, ClusterError, Kind};
+use tiphys_cluster::Access;
 use tiphys_install::bootstrap::{
     self, Adoption, Installation, Rendered, Rotation, Stage, rotate_initial,
 };
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
     if let (Some(bootstrap), Some(installer)) = (&mut platform.bootstrap, args.installer) {
         bootstrap.installer = installer.into();
     }
-    let bootstrap = platform.bootstrap.as_ref().ok_or_else(nothing_to_install)?;
+    let bootstrap = platform.bootstrap.as_ref().ok_or(Failure::NoBootstrap)?;
     let mounted = args.setup.credentials.read()?;
     let rendered = rendered(&args.setup.file, &platform, bootstrap, &mounted)?;
     if args.render {
@@ -95,19 +95,9 @@ pub(crate) fn rendered(
     mounted: &Mounted,
 ) -> Result<Vec<Rendered>, Failure> {
     let prepared = bootstrap::prepare(folder(file), platform, bootstrap, mounted);
-    let rendered = runtime::block_on(prepared)?;
+    let rendered = runtime::block_on(async { Ok(prepared.await?) })?;
     rendered.iter().flat_map(|one| &one.warnings).for_each(|warning| output::warning(warning));
     Ok(rendered)
-}
-
-fn nothing_to_install() -> Failure {
-    let error = ClusterError::new(
-        Kind::Configuration,
-        "the platform does not say what it stands on",
-        "`spec.bootstrap` is absent from the platform file",
-    )
-    .hint("pin Argo CD there; where it is somebody else's, `tiphys configure` is enough");
-    Failure::Cluster(error)
 }
 
 /// Everything that Phase 1 needs.
@@ -121,7 +111,7 @@ pub(crate) struct Phase1<'a> {
 }
 
 impl Phase1<'_> {
-    async fn try_out(&self) -> Result<Vec<Written>, ClusterError> {
+    async fn try_out(&self) -> Result<Vec<Written>, Failure> {
         let client = self.access.client().await?;
         let installation = self.installation(&client);
         installation.check().await?;
@@ -130,7 +120,7 @@ impl Phase1<'_> {
 
     /// Installs the primitives, then the platform's part of them. The password that Argo CD was
     /// born with does not outlive this.
-    pub(crate) async fn install(&self) -> Result<Vec<Written>, ClusterError> {
+    pub(crate) async fn install(&self) -> Result<Vec<Written>, Failure> {
         let client = self.access.client().await?;
         let installation = self.installation(&client);
         installation.check().await?;

@@ -18,7 +18,7 @@ pub(crate) fn run(args: &ConfigureArgs) -> Result<(), Failure> {
     let mounted = args.setup.credentials.read()?;
     let changes = runtime::block_on(async {
         let client = access.client().await?;
-        configure(&client, &platform, &mounted.git, mode).await
+        Ok(configure(&client, &platform, &mounted.git, mode).await?)
     })?;
     if mode == Mode::DryRun && args.output == DocumentFormat::Text {
         output::text(|out| write_differences(out, &changes))?;

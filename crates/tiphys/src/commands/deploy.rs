@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tiphys_cluster::Access;
-use tiphys_engine::{Check, Deploy, Engine};
+use tiphys_engine::{Check, Deploy, Engine, Refused};
 use tiphys_install::bootstrap::{Adoption, is_bootstrapped};
 use tiphys_model::{Exit, Plan, Platform};
 use tiphys_plan::Reach;
@@ -79,7 +79,9 @@ fn check_digest(plan: &Plan, wanted: Option<&str>) -> Result<(), Failure> {
 fn bootstrap_if_needed(args: &DeployArgs, platform: &Platform) -> Result<Option<Exit>, Failure> {
     let Some(bootstrap) = &platform.bootstrap else { return Ok(None) };
     let access = args.cluster.access();
-    if runtime::block_on(async { is_bootstrapped(&access.client().await?, platform).await })? {
+    let there =
+        runtime::block_on(async { Ok(is_bootstrapped(&access.client().await?, platform).await?) });
+    if there? {
         return Ok(None);
     }
     output::note("what the platform stands on is not all there: bootstrap comes first");
@@ -125,7 +127,7 @@ impl Deployment {
                 let (client, place) = (to.client().await?, to.place());
                 let (platform, engine, identity) = (deployed, Engine::Local, identity());
                 let deploy = Deploy { client, place, platform, plan, engine, identity, check };
-                Box::pin(deploy.run(tell)).await
+                Ok(Box::pin(deploy.run(tell)).await?)
             })
         });
         if verdict.is_ok() {
@@ -145,6 +147,7 @@ fn committed_check(file: Option<PathBuf>) -> Check {
     let Some(file) = file else { return Box::new(|_| Ok(())) };
     Box::new(move |revisions| {
         // The root app has one source, unless somebody else configured it.
-        revisions.0.first().map_or(Ok(()), |revision| committed::check(&file, revision))
+        let Some(revision) = revisions.0.first() else { return Ok(()) };
+        committed::check(&file, revision).map_err(|error| Box::new(error) as Refused)
     })
 }

@@ -15,7 +15,7 @@ pub(crate) fn run(args: &RotateArgs) -> Result<(), Failure> {
     let password = runtime::block_on(async {
         let client = access.client().await?;
         configure::rotate(&client, &platform).await?;
-        rotate_own(&client, &platform).await
+        Ok(rotate_own(&client, &platform).await?)
     })?;
     output::note("the tokens are new, and the old ones are revoked");
     if password == Rotation::Rotated {

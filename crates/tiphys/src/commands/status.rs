@@ -72,7 +72,7 @@ fn watch(looked: &Looked) -> Result<Exit, Failure> {
     let signal = runtime::block_on(async {
         let client = access.client().await?;
         let prober = Prober::new(client.clone(), access.place());
-        status::follow(&client, &prober, &looked.platform, &looked.plan, &mut show).await
+        Ok(status::follow(&client, &prober, &looked.platform, &looked.plan, &mut show).await?)
     })?;
     match (failure, signal) {
         (Some(failure), _) => Err(failure),

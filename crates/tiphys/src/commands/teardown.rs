@@ -103,7 +103,7 @@ pub(crate) fn remove(
             let (engine, identity) = (Engine::Local, identity());
             let teardown =
                 Teardown { client, platform, graph, plan, extent, engine, identity, options };
-            Box::pin(teardown.run(&tell)).await
+            Ok(Box::pin(teardown.run(&tell)).await?)
         })
     });
     // What went wrong after the run is told below what the run has done.

@@ -64,7 +64,7 @@ impl<'a> Looked<'a> {
         let situation = runtime::block_on(async {
             let client = access.client().await?;
             let prober = Prober::new(client.clone(), access.place());
-            status::read(&client, &prober, &self.platform, &self.plan).await
+            Ok(status::read(&client, &prober, &self.platform, &self.plan).await?)
         })?;
         Ok(Status::new(&self.plan, &self.scoped, &situation))
     }

@@ -1,12 +1,12 @@
 //! `tiphys why`: why an app is as it is, and what to do next. It changes nothing.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use serde::Serialize;
 use tiphys_assess::status::{
     AppStatus, Check, Known, PlatformPhase, Situation, State, Status, checklist,
 };
-use tiphys_cluster::ClusterError;
 use tiphys_evidence::Prober;
 use tiphys_evidence::{Collected, EvidenceCollector};
 use tiphys_inspect::status;
@@ -88,8 +88,8 @@ fn unknown(given: &str, looked: &Looked) -> Failure {
 }
 
 /// A closer look at an app, as far as somebody may look.
-async fn look(
-    collector: &Result<EvidenceCollector, ClusterError>,
+async fn look<E: Display>(
+    collector: &Result<EvidenceCollector, E>,
     looked: &Looked<'_>,
     situation: &Situation,
     app: &AppName,

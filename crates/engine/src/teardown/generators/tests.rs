@@ -3,6 +3,7 @@
 use http::Method;
 use tiphys_cluster::names::Purpose;
 use tiphys_cluster::scripted::Answer;
+use tiphys_model::Explain;
 
 use super::*;
 use crate::testkit::argocd::{self, ROOT};
@@ -17,7 +18,7 @@ fn server() -> Server {
     server
 }
 
-async fn remove_both(server: &Server) -> Result<(), ClusterError> {
+async fn remove_both(server: &Server) -> Result<(), TeardownError> {
     let (client, platform) = (server.client(), testkit::platform());
     let argocd = ArgoCdClient::new(&client, &platform, Purpose::Teardown).await?;
     let generators =
@@ -60,11 +61,11 @@ async fn what_is_gone_already_is_passed_over() {
 #[tokio::test(start_paused = true)]
 async fn what_is_refused_is_said_and_nothing_after_it_is_removed() {
     for (path, left) in [("applications/prod-root", true), ("applicationsets/set", false)] {
-        for (code, kind) in testkit::REFUSALS {
+        for (code, exit) in testkit::REFUSALS {
             let server = server();
             server.next(Method::DELETE, path, Answer::refused(code, "no"));
             let error = remove_both(&server).await.unwrap_err();
-            assert_eq!(error.kind, kind, "{path} {code}: {error}");
+            assert_eq!(error.explain().exit, exit, "{path} {code}: {error}");
             assert!(server.get(SET).is_some(), "{path} {code}");
             assert_eq!(server.get(&argocd::application(ROOT)).is_some(), left, "{path} {code}");
         }
@@ -81,7 +82,7 @@ async fn what_does_not_go_is_given_up_on() {
     });
     let began = Instant::now();
     let error = remove_both(&server).await.unwrap_err();
-    assert_eq!(error.why, "it was not gone after 120 s");
+    assert_eq!(error.explain().why, "it was not gone after 120 s");
     assert!(began.elapsed() < REMOVAL_TIMEOUT + 2 * POLL);
     assert!(server.get(SET).is_some());
 }

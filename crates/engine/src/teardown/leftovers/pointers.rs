@@ -10,8 +10,7 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::Value;
 
 use super::{Leftover, named};
-use tiphys_cluster::ClusterError;
-use tiphys_cluster::{Kinds, ObjectName};
+use tiphys_cluster::{Kinds, ObjectName, RequestError};
 
 const WEBHOOKS: &str = "admissionregistration.k8s.io";
 const APIS: &str = "apiregistration.k8s.io";
@@ -22,10 +21,10 @@ pub(super) async fn to_nowhere(
     client: &Client,
     kinds: &Kinds,
     came: &BTreeSet<String>,
-) -> Result<Vec<Leftover>, ClusterError> {
+) -> Result<Vec<Leftover>, RequestError> {
     let services: Api<Service> = Api::all(client.clone());
     let listed = services.list_metadata(&ListParams::default()).await;
-    let listed = listed.map_err(ClusterError::kube("the services cannot be listed"))?;
+    let listed = listed.map_err(RequestError::because("the services cannot be listed"))?;
     let there: BTreeSet<(String, String)> = listed
         .items
         .iter()
@@ -46,7 +45,8 @@ pub(super) async fn to_nowhere(
         };
         let Some(api) = kinds.api(&any) else { continue };
         let what = format!("objects of kind {kind} cannot be listed");
-        let objects = api.list(&ListParams::default()).await.map_err(ClusterError::kube(what))?;
+        let objects =
+            api.list(&ListParams::default()).await.map_err(RequestError::because(what))?;
         let judged = objects.items.iter().map(|object| judge(group, kind, object, &there, came));
         found.extend(judged.flatten());
     }
@@ -56,11 +56,11 @@ pub(super) async fn to_nowhere(
 
 /// Services that send their callers to pods which are not there. Kubernetes keeps up by itself
 /// what a selector chooses, so somebody else has written these.
-async fn stale_endpoints(client: &Client) -> Result<Vec<Leftover>, ClusterError> {
+async fn stale_endpoints(client: &Client) -> Result<Vec<Leftover>, RequestError> {
     let all = ListParams::default();
     let pods: Api<Pod> = Api::all(client.clone());
     let pods = pods.list_metadata(&all).await;
-    let pods = pods.map_err(ClusterError::kube("the pods cannot be listed"))?;
+    let pods = pods.map_err(RequestError::because("the pods cannot be listed"))?;
     let pods: BTreeSet<(String, String)> = pods
         .items
         .iter()
@@ -68,7 +68,7 @@ async fn stale_endpoints(client: &Client) -> Result<Vec<Leftover>, ClusterError>
         .collect();
     let slices: Api<EndpointSlice> = Api::all(client.clone());
     let slices = slices.list(&all).await;
-    let slices = slices.map_err(ClusterError::kube("the endpoints cannot be listed"))?;
+    let slices = slices.map_err(RequestError::because("the endpoints cannot be listed"))?;
     Ok(slices.items.iter().filter_map(|slice| stale(slice, &pods)).collect())
 }
 

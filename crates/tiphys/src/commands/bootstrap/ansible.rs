@@ -1,11 +1,12 @@
 //! The other installer: Ansible applies the same objects in the same order, with the same waits.
 
-use std::fs;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
+use std::{fs, io};
 
-use tiphys_cluster::{Access, ClusterError, Kind};
+use tiphys_cluster::Access;
 use tiphys_install::bootstrap::{Adoption, Stage};
+use tiphys_model::{Exit, Explain, Explanation};
 
 use super::write_stages;
 
@@ -15,24 +16,51 @@ const FILES: [(&str, &str); 2] = [
     ("stage.yml", include_str!("../../../../../ansible/stage.yml")),
 ];
 
+/// Why the playbook has not done its work.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub(super) enum AnsibleError {
+    NotPrepared(#[from] io::Error),
+    NotStarted(#[source] io::Error),
+    Ended(ExitStatus),
+}
+
+impl Explain for AnsibleError {
+    fn explain(&self) -> Explanation {
+        let unfinished =
+            |why| Explanation::new(Exit::Failed, "the playbook has not come to its end", why);
+        match self {
+            AnsibleError::NotPrepared(error) => unfinished(error.to_string()),
+            AnsibleError::NotStarted(error) => Explanation::new(
+                Exit::Configuration,
+                "ansible-playbook cannot be run",
+                error.to_string(),
+            )
+            .hint(
+                "install what `tiphys preflight --strict` names, or use `--installer native`, \
+                 which needs nothing",
+            ),
+            AnsibleError::Ended(status) => unfinished(format!("it ended with {status}"))
+                .hint("see what it says above, correct it, and run this again"),
+        }
+    }
+}
+
 /// Runs the playbook; what it says goes to stderr.
 pub(super) async fn run(
     access: &Access,
     stages: &[Stage],
     adoption: Adoption,
     timeout: Duration,
-) -> Result<(), ClusterError> {
-    let failed =
-        |why: String| ClusterError::new(Kind::Failed, "the playbook has not come to its end", why);
-    let folder = tempfile::tempdir().map_err(|error| failed(error.to_string()))?;
+) -> Result<(), AnsibleError> {
+    let folder = tempfile::tempdir()?;
     for (name, text) in FILES {
-        fs::write(folder.path().join(name), text).map_err(|error| failed(error.to_string()))?;
+        fs::write(folder.path().join(name), text)?;
     }
     let rendered = folder.path().join("rendered.json");
     let mut document = Vec::new();
-    write_stages(&mut document, stages)
-        .and_then(|()| fs::write(&rendered, document))
-        .map_err(|error| failed(error.to_string()))?;
+    write_stages(&mut document, stages)?;
+    fs::write(&rendered, document)?;
     let mut playbook = tokio::process::Command::new("ansible-playbook");
     playbook
         .current_dir(folder.path())
@@ -42,7 +70,7 @@ pub(super) async fn run(
         .args(["-e", &format!("take_fields={}", adoption == Adoption::Allowed)])
         .stdin(Stdio::null())
         // Data goes to stdout, and this is none.
-        .stdout(std::io::stderr())
+        .stdout(io::stderr())
         .kill_on_drop(true);
     if let Some(kubeconfig) = &access.kubeconfig {
         playbook.env("K8S_AUTH_KUBECONFIG", kubeconfig);
@@ -50,16 +78,6 @@ pub(super) async fn run(
     if let Some(context) = &access.context {
         playbook.env("K8S_AUTH_CONTEXT", context);
     }
-    let status = playbook.status().await.map_err(|error| {
-        let what = "ansible-playbook cannot be run";
-        ClusterError::new(Kind::Configuration, what, error.to_string()).hint(
-            "install what `tiphys preflight --strict` names, or use `--installer native`, which \
-             needs nothing",
-        )
-    })?;
-    if status.success() {
-        return Ok(());
-    }
-    Err(failed(format!("it ended with {status}"))
-        .hint("see what it says above, correct it, and run this again"))
+    let status = playbook.status().await.map_err(AnsibleError::NotStarted)?;
+    if status.success() { Ok(()) } else { Err(AnsibleError::Ended(status)) }
 }

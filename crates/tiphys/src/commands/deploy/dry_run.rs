@@ -10,7 +10,7 @@ use crate::{output, runtime};
 pub(super) fn run(access: &Access, platform: &Platform, plan: &Plan) -> Result<Exit, Failure> {
     let found = runtime::block_on(async {
         let client = access.client().await?;
-        forecast(&client, platform, plan).await
+        Ok(forecast(&client, platform, plan).await?)
     })?;
     let Forecast { root, apps } = found;
     output::text(|out| {

@@ -16,11 +16,11 @@ pub(super) fn run(access: Access, platform: &Platform, format: RunFormat) -> Res
     let namespace = &platform.argocd.namespace;
     let graph = runtime::block_on(async {
         let client = access.client().await?;
-        GraphStore::new(&client, namespace, &platform.name).read().await
+        Ok(GraphStore::new(&client, namespace, &platform.name).read().await?)
     })?;
     let Some(graph) = graph else { return Ok(Exit::Done) };
     let left = left(&graph, platform);
-    let deployed = graph.platform(&platform.name, namespace).map_err(Failure::Cluster)?;
+    let deployed = graph.platform(&platform.name, namespace)?;
     let Some(plan) = tiphys_plan::plan_removal(&deployed, &left) else {
         return Ok(Exit::Done);
     };

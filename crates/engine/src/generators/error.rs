@@ -1,0 +1,153 @@
+//! Why Applications are not all there at the run's revision.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tiphys_argocd::application::Unreadable;
+use tiphys_argocd::rest::{CallError, Refusal};
+use tiphys_cluster::RequestError;
+use tiphys_model::{Exit, Explain, Explanation, NameError};
+
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum GeneratorError {
+    Name {
+        generator: String,
+        source: NameError,
+    },
+    /// Argo CD did not do what it was asked for.
+    Call {
+        generator: String,
+        source: CallError,
+    },
+    /// Its source or its operation is in trouble.
+    Failed {
+        generator: String,
+        message: String,
+    },
+    Replaced {
+        generator: String,
+        by: String,
+    },
+    Unfinished {
+        generator: String,
+        after: Duration,
+    },
+    Unreadable {
+        generator: String,
+        source: Unreadable,
+    },
+    /// Argo CD would create the children in an order of its own.
+    Waves {
+        generator: String,
+        waves: BTreeSet<i64>,
+    },
+    /// The ApplicationSet would sync in an order of its own.
+    RollingSync {
+        set: String,
+    },
+    Unsettled {
+        set: String,
+        after: Duration,
+        /// What is not as its template says.
+        lack: String,
+    },
+    OtherProject {
+        project: String,
+        /// Each with the project that it is in.
+        apps: Vec<(String, String)>,
+    },
+    NoApplications {
+        apps: BTreeSet<String>,
+        after: Duration,
+    },
+    Request(#[from] RequestError),
+}
+
+impl Explain for GeneratorError {
+    fn explain(&self) -> Explanation {
+        let cannot_be_synced = |exit, generator: &str, why: String| {
+            Explanation::new(exit, format!("the generator `{generator}` cannot be synced"), why)
+        };
+        let broken = |generator: &str, why: String| {
+            cannot_be_synced(Exit::Failed, generator, why)
+                .hint("repair its source, and run the same command again")
+        };
+        match self {
+            GeneratorError::Name { generator, source } => Explanation::new(
+                Exit::Configuration,
+                format!("the generator `{generator}`"),
+                source.to_string(),
+            ),
+            GeneratorError::Call { generator, source } => {
+                let (exit, hint) = advice(source);
+                let told = cannot_be_synced(exit, generator, source.to_string());
+                hint.into_iter().fold(told, Explanation::hint)
+            }
+            GeneratorError::Failed { generator, message } => broken(generator, message.clone()),
+            GeneratorError::Replaced { generator, by } => {
+                broken(generator, format!("{by} has started another operation"))
+            }
+            GeneratorError::Unfinished { generator, after } => {
+                broken(generator, format!("its operation did not end within {} s", after.as_secs()))
+            }
+            GeneratorError::Unreadable { generator, source } => {
+                broken(generator, source.to_string())
+            }
+            GeneratorError::Waves { generator, waves } => Explanation::new(
+                Exit::Configuration,
+                format!("the Applications that `{generator}` creates have different sync waves"),
+                format!(
+                    "{waves:?}; a hold keeps the first of them from becoming healthy, for ever"
+                ),
+            )
+            .hint(
+                "remove the annotations argocd.argoproj.io/sync-wave: the platform file has the \
+                 order",
+            ),
+            GeneratorError::RollingSync { set } => Explanation::new(
+                Exit::Configuration,
+                format!("the ApplicationSet `{set}` has the strategy RollingSync"),
+                "it would sync its Applications in an order of its own, which a hold denies",
+            )
+            .hint("remove `spec.strategy` from it: the platform file has the order"),
+            GeneratorError::Unsettled { set, after, lack } => Explanation::new(
+                Exit::NotFound,
+                format!("the ApplicationSet `{set}` has not made its Applications"),
+                format!("after {} s {lack}", after.as_secs()),
+            )
+            .hint("see what `kubectl describe applicationset` and its controller say"),
+            GeneratorError::OtherProject { project, apps } => {
+                let apps = apps.iter().map(|(app, project)| format!("{app} ({project})"));
+                Explanation::new(
+                    Exit::Configuration,
+                    format!("Applications of the platform are not in its project `{project}`"),
+                    apps.collect::<Vec<_>>().join(", "),
+                )
+                .hint("a hold on the project does not concern them: give them the right project")
+            }
+            GeneratorError::NoApplications { apps, after } => {
+                let apps: Vec<&str> = apps.iter().map(String::as_str).collect();
+                Explanation::new(
+                    Exit::NotFound,
+                    format!("there is no Application for {}", apps.join(", ")),
+                    format!("no generator has created them within {} s", after.as_secs()),
+                )
+                .hint("add them to the root app's source, or take them out of the platform file")
+            }
+            GeneratorError::Request(error) => error.explain(),
+        }
+    }
+}
+
+fn advice(error: &CallError) -> (Exit, Option<&'static str>) {
+    let configure = Some("`tiphys configure` sets it up");
+    match error {
+        CallError::Refused { refusal, .. } => match refusal {
+            Refusal::Unauthenticated | Refusal::Forbidden => (Exit::Credentials, configure),
+            Refusal::NotFound => (Exit::Configuration, configure),
+            Refusal::Window | Refusal::Busy | Refusal::Other => (Exit::Failed, None),
+        },
+        CallError::Unanswered { .. } => (Exit::Unreachable, None),
+    }
+}

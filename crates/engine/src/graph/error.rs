@@ -1,0 +1,67 @@
+//! Why the deployed graph cannot be used.
+
+use std::io;
+
+use tiphys_cluster::RequestError;
+use tiphys_model::{Exit, Explain, Explanation, PlatformName};
+
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum GraphError {
+    /// What is in the ConfigMap is not a graph.
+    Unreadable {
+        map: String,
+        source: io::Error,
+    },
+    Unwritable(#[source] io::Error),
+    /// It does not fit into its ConfigMaps.
+    TooLarge {
+        bytes: usize,
+    },
+    /// Its edges go round, whichever run's are taken.
+    Circle {
+        platform: PlatformName,
+        apps: Vec<String>,
+    },
+    /// It has values that no version of Tiphys writes.
+    Garbled {
+        platform: PlatformName,
+    },
+    Request(#[from] RequestError),
+}
+
+/// What is said when it cannot be written.
+pub(super) const NOT_KEPT: &str = "the deployed graph cannot be kept in the cluster";
+
+impl Explain for GraphError {
+    fn explain(&self) -> Explanation {
+        let unusable = |platform: &PlatformName, why: String| {
+            let what = format!("the deployed graph of the platform `{platform}` cannot be used");
+            Explanation::new(Exit::Failed, what, why)
+                .hint("deploy the platform once more, and try again")
+        };
+        match self {
+            GraphError::Unreadable { map, source } => Explanation::new(
+                Exit::Failed,
+                format!("the deployed graph in the ConfigMap `{map}`"),
+                format!("it cannot be read: {source}"),
+            )
+            .hint("delete it, and deploy again"),
+            GraphError::Unwritable(source) => {
+                Explanation::new(Exit::Failed, NOT_KEPT, source.to_string())
+            }
+            GraphError::TooLarge { bytes } => Explanation::new(
+                Exit::Failed,
+                NOT_KEPT,
+                format!("it has {bytes} bytes, more than there is room for"),
+            ),
+            GraphError::Circle { platform, apps } => {
+                unusable(platform, format!("its edges go round in a circle: {}", apps.join(" -> ")))
+            }
+            GraphError::Garbled { platform } => {
+                unusable(platform, "it has values that no version of Tiphys writes".to_owned())
+            }
+            GraphError::Request(error) => error.explain(),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Why primitives are not installed.
+
+use tiphys_cluster::RequestError;
+use tiphys_model::bootstrap::{Primitive, PrimitiveName};
+use tiphys_model::{Exit, Explain, Explanation};
+
+use super::apply::ApplyError;
+use super::fetch::FetchError;
+use super::pins::DowngradeError;
+use super::ready::ReadyError;
+use super::render::RenderError;
+
+/// A primitive that cannot be fetched or rendered.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum PrepareError {
+    Fetch(#[from] FetchError),
+    Render { primitive: Box<Primitive>, source: RenderError },
+}
+
+impl Explain for PrepareError {
+    fn explain(&self) -> Explanation {
+        match self {
+            PrepareError::Fetch(error) => error.explain(),
+            PrepareError::Render { primitive, source } => Explanation::new(
+                Exit::Configuration,
+                format!("the manifests of {} cannot be used", primitive.name.title()),
+                source.to_string(),
+            )
+            .hint(format!("see {}, and its patches", primitive.manifests)),
+        }
+    }
+}
+
+/// A primitive that must not be installed over what is there.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum CheckError {
+    /// It is somebody else's.
+    Foreign {
+        primitive: PrimitiveName,
+        seen: Vec<String>,
+    },
+    Downgrade(#[from] DowngradeError),
+    Request(#[from] RequestError),
+}
+
+impl Explain for CheckError {
+    fn explain(&self) -> Explanation {
+        match self {
+            CheckError::Foreign { primitive, seen } => {
+                let verb = if seen.len() == 1 { "is" } else { "are" };
+                Explanation::new(
+                    Exit::Configuration,
+                    format!("there is an {} that Tiphys has not installed", primitive.title()),
+                    format!("{} {verb} already there", seen.join(" and ")),
+                )
+                .hint(match primitive {
+                    PrimitiveName::ArgoCd => {
+                        "leave `spec.bootstrap` out to use it as it is, remove it, or take it over \
+                         with --adopt"
+                    }
+                    PrimitiveName::Workflows | PrimitiveName::Events => {
+                        "leave it out of `spec.bootstrap`, remove it, or take it over with --adopt"
+                    }
+                })
+            }
+            CheckError::Downgrade(error) => error.explain(),
+            CheckError::Request(error) => error.explain(),
+        }
+    }
+}
+
+/// An installation that has not come to its end.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.explain())]
+pub enum InstallError {
+    Apply(#[from] ApplyError),
+    Ready(#[from] ReadyError),
+}
+
+impl Explain for InstallError {
+    fn explain(&self) -> Explanation {
+        match self {
+            InstallError::Apply(error) => error.explain(),
+            InstallError::Ready(error) => error.explain(),
+        }
+    }
+}
