@@ -1,0 +1,214 @@
+//! Whose an object is that a teardown, a prune or a cleanup meets.
+//!
+//! What is ours, was made for ours, or is part of every namespace may go. What somebody wants to
+//! keep, and what is somebody else's, never goes, and neither does the namespace or the custom
+//! resource definition (CRD) that it needs.
+
+mod marks;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// What is to be known of an object: its metadata.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Object {
+    pub group: String,
+    pub kind: String,
+    /// Empty for what is cluster-wide.
+    pub namespace: String,
+    pub name: String,
+    pub uid: String,
+    pub labels: BTreeMap<String, String>,
+    pub annotations: BTreeMap<String, String>,
+    /// The uids of its owners.
+    pub owners: Vec<String>,
+    /// Who wrote its fields first, as the API server has noted it.
+    pub creator: Option<String>,
+}
+
+/// What is to be known of the platform and of those beside it.
+#[derive(Debug, Clone, Default)]
+pub struct Platform {
+    pub name: String,
+    /// Its apps, those that are gone included.
+    pub apps: BTreeSet<String>,
+    /// The name that its Argo CD gives itself, if it has one.
+    pub installation: Option<String>,
+    /// All other Applications that are there.
+    pub others: BTreeSet<String>,
+    /// Namespaces that came with it.
+    pub namespaces: BTreeSet<String>,
+}
+
+/// Whose an object is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ownership {
+    /// An app of the platform has applied it.
+    Ours,
+    /// Made for what is ours.
+    Derived,
+    /// Kubernetes or a reporter makes it for every namespace.
+    Ambient,
+    Kept(Keep),
+    Foreign(Whose),
+}
+
+/// Why an object is to be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    DeleteFalse,
+    HelmPolicy,
+    /// Nobody could read the sealed secrets in Git without it.
+    SealingKey,
+}
+
+/// Whose an object is that is not ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Whose {
+    /// Another Application has applied it.
+    App(String),
+    /// An app of that name has, in another Argo CD.
+    Installation(String),
+    /// Another platform of Tiphys has made it.
+    Platform(String),
+    HelmRelease(String),
+    /// A person or another tool has made it.
+    Creator(String),
+    /// It belongs to an object that is to be kept, or somebody else's.
+    Owner(String),
+    /// Nothing on it says that it was made for the platform.
+    Unmarked,
+}
+
+impl Ownership {
+    /// Whether it may go with the platform.
+    #[must_use]
+    pub fn goes(&self) -> bool {
+        match self {
+            Ownership::Ours | Ownership::Derived | Ownership::Ambient => true,
+            Ownership::Kept(_) | Ownership::Foreign(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for Ownership {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ownership::Ours => f.write_str("an app of the platform has applied it"),
+            Ownership::Derived => f.write_str("it was made for the platform"),
+            Ownership::Ambient => f.write_str("every namespace has it"),
+            Ownership::Kept(keep) => keep.fmt(f),
+            Ownership::Foreign(whose) => whose.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Keep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Keep::DeleteFalse => "it has the sync option `Delete=false`",
+            Keep::HelmPolicy => "it has the annotation `helm.sh/resource-policy: keep`",
+            Keep::SealingKey => "it is a sealing key: sealed secrets cannot be read without it",
+        })
+    }
+}
+
+impl fmt::Display for Whose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Whose::App(app) => write!(f, "the Application `{app}` has applied it"),
+            Whose::Installation(id) => write!(f, "another Argo CD, `{id}`, has applied it"),
+            Whose::Platform(name) => write!(f, "the platform `{name}` has made it"),
+            Whose::HelmRelease(name) => write!(f, "the Helm release `{name}` has installed it"),
+            Whose::Creator(creator) => write!(f, "`{creator}` has created it"),
+            Whose::Owner(owner) => write!(f, "it belongs to {owner}, which stays"),
+            Whose::Unmarked => f.write_str("nothing says that it was made for the platform"),
+        }
+    }
+}
+
+/// Judges objects together: what belongs to one of them shares its fate.
+#[must_use]
+pub fn judge(objects: &[Object], platform: &Platform) -> Vec<Ownership> {
+    let by_uid: BTreeMap<&str, usize> =
+        objects.iter().enumerate().map(|(at, object)| (object.uid.as_str(), at)).collect();
+    let by_name: BTreeMap<_, usize> =
+        objects.iter().enumerate().map(|(at, object)| (object.key(), at)).collect();
+    let owners = |object: &Object| -> Vec<usize> {
+        let owners = object.owners.iter().filter_map(|uid| by_uid.get(uid.as_str()));
+        let maker = marks::made_for(object).and_then(|key| by_name.get(&key).copied());
+        owners.copied().chain(maker).collect()
+    };
+    let owners: Vec<Vec<usize>> = objects.iter().map(owners).collect();
+    let mut judged: Vec<Option<Ownership>> = objects
+        .iter()
+        .zip(&owners)
+        .map(|(object, owners)| {
+            let mark = marks::own_mark(object, platform);
+            mark.or_else(|| owners.is_empty().then(|| unowned(object, platform)))
+        })
+        .collect();
+    follow_owners(objects, &owners, &mut judged);
+    // What is left hangs on owners that go round in a circle. There, those that are somebody
+    // else's by themselves come first.
+    for (fate, object) in judged.iter_mut().zip(objects).filter(|(fate, _)| fate.is_none()) {
+        *fate = Some(unowned(object, platform)).filter(|fate| !fate.goes());
+    }
+    follow_owners(objects, &owners, &mut judged);
+    let settled = judged.into_iter().zip(objects);
+    settled.map(|(fate, object)| fate.unwrap_or_else(|| unowned(object, platform))).collect()
+}
+
+/// Judges what belongs to something that is judged: it stays if one of its owners does, and goes if
+/// all do.
+fn follow_owners(objects: &[Object], owners: &[Vec<usize>], judged: &mut [Option<Ownership>]) {
+    loop {
+        let mut changed = false;
+        for at in 0..objects.len() {
+            if judged[at].is_some() {
+                continue;
+            }
+            let known = || owners[at].iter().filter(|owner| judged[**owner].is_some());
+            let stays = known().find(|owner| judged[**owner].as_ref().is_some_and(|f| !f.goes()));
+            let fate = match stays {
+                Some(owner) => Some(Ownership::Foreign(Whose::Owner(objects[*owner].to_string()))),
+                None if known().count() == owners[at].len() => Some(Ownership::Derived),
+                None => None,
+            };
+            changed |= fate.is_some();
+            judged[at] = fate;
+        }
+        if !changed {
+            return;
+        }
+    }
+}
+
+/// An object without a mark of its own, and without an owner that is known.
+fn unowned(object: &Object, platform: &Platform) -> Ownership {
+    if let Some(creator) = marks::somebody(object) {
+        return Ownership::Foreign(Whose::Creator(creator.to_owned()));
+    }
+    if platform.namespaces.contains(&object.namespace) {
+        Ownership::Derived
+    } else {
+        Ownership::Foreign(Whose::Unmarked)
+    }
+}
+
+impl Object {
+    fn key(&self) -> (&str, &str, &str, &str) {
+        (&self.group, &self.kind, &self.namespace, &self.name)
+    }
+}
+
+impl fmt::Display for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.namespace {
+            "" => write!(f, "{}/{}", self.kind, self.name),
+            namespace => write!(f, "{}/{namespace}/{}", self.kind, self.name),
+        }
+    }
+}
