@@ -11,6 +11,8 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+pub use marks::keep;
+
 /// What is to be known of an object: its metadata.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Object {

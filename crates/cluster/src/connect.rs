@@ -1,5 +1,6 @@
 //! From kubeconfig to a client.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,6 +17,23 @@ pub struct Access {
     /// A file; without it `KUBECONFIG`, `~/.kube/config` or the pod's own account.
     pub kubeconfig: Option<PathBuf>,
     pub context: Option<String>,
+}
+
+/// The cluster that is meant, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    pub server: String,
+    /// In a pod there is none.
+    pub context: Option<String>,
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.context {
+            Some(context) => write!(f, "{} (context `{context}`)", self.server),
+            None => write!(f, "{} (the cluster that this runs in)", self.server),
+        }
+    }
 }
 
 /// Where this program runs, as seen from the cluster.
@@ -37,6 +55,17 @@ impl Access {
         let client = Client::try_from(config)
             .map_err(RequestError::because("the cluster cannot be addressed"))?;
         Ok(agent::named(&client, agent::PROGRAM))
+    }
+
+    pub async fn target(&self) -> Result<Target, ConnectError> {
+        let server = self.config().await?.cluster_url.to_string();
+        let server = server.trim_end_matches('/').to_owned();
+        let kubeconfig = match &self.kubeconfig {
+            Some(file) => Kubeconfig::read_from(file),
+            None => Kubeconfig::read(),
+        };
+        let current = kubeconfig.ok().and_then(|kubeconfig| kubeconfig.current_context);
+        Ok(Target { server, context: self.context.clone().or(current) })
     }
 
     /// Only a pod's own account leads nowhere but to its own cluster.

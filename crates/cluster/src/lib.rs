@@ -20,7 +20,7 @@ pub mod stuck;
 pub mod workload;
 
 pub use conflict::FieldConflict;
-pub use connect::{Access, ConnectError, Place};
+pub use connect::{Access, ConnectError, Place, Target};
 pub use encoded::encoded;
 pub use kinds::{Kinds, ObjectName};
 pub use kube::Client;

@@ -27,5 +27,6 @@ pub use lease::{Fence, Lease, LeaseError};
 pub use run_update::RunUpdate;
 pub use signals::{SignalError, Signals};
 pub use teardown::{
-    Extent, ForcedFinalizer, Leftover, Teardown, TeardownError, TeardownOptions, TeardownOutcome,
+    Extent, ForcedFinalizer, Kept, Leftover, Teardown, TeardownError, TeardownOptions,
+    TeardownOutcome, TeardownPreview,
 };

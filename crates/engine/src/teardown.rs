@@ -6,11 +6,15 @@
 
 mod after;
 mod before;
+mod beside;
+mod cascade;
 mod error;
 mod force;
 mod generators;
+mod inventory;
 mod leftovers;
 mod namespaces_and_crds;
+mod preview;
 #[cfg(test)]
 mod tests;
 mod volumes;
@@ -33,8 +37,10 @@ use crate::run_update::RunUpdate;
 use crate::signals::Signals;
 pub use error::TeardownError;
 pub use force::ForcedFinalizer;
+pub use inventory::Kept;
 pub use leftovers::Leftover;
 pub use leftovers::leftovers;
+pub use preview::TeardownPreview;
 use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::{self, Application};
 use tiphys_cluster::Kinds;
@@ -88,13 +94,21 @@ pub struct TeardownOutcome {
     pub verdict: Verdict,
     /// What is left in the cluster.
     pub leftovers: Vec<Leftover>,
+    /// What stays, because somebody wants to keep it or it is somebody else's.
+    pub kept: Vec<Kept>,
+}
+
+impl TeardownOutcome {
+    fn empty(verdict: Verdict) -> Self {
+        TeardownOutcome { verdict, leftovers: Vec::new(), kept: Vec::new() }
+    }
 }
 
 impl Teardown {
     /// Tears down. Whatever the end, the Lease is given up if it is still ours.
     pub async fn run(self, updates: &dyn Fn(RunUpdate)) -> Result<TeardownOutcome, TeardownError> {
         let mut signals = Signals::listen_in_run()?;
-        let ended = |verdict| TeardownOutcome { verdict, leftovers: Vec::new() };
+        let ended = TeardownOutcome::empty;
         let namespace = &self.platform.argocd.namespace;
         let note = |text: String| updates(RunUpdate::Note(text));
         if !self.is_there().await? {
@@ -122,10 +136,11 @@ impl Teardown {
         let client = agent::named(&self.client, agent::in_run(&run));
         let named = Teardown { client, ..self };
         match Box::pin(named.tear_down(run, &mut lease, &mut signals, updates)).await {
-            Ok(End::Removed(leftovers)) => {
+            Ok(End::Removed { leftovers, kept }) => {
                 lease.remove().await?;
                 let ended = named.remove_primitives_at_last(&mut signals, &note).await?;
-                Ok(TeardownOutcome { verdict: ended.unwrap_or(Verdict::Succeeded), leftovers })
+                let verdict = ended.unwrap_or(Verdict::Succeeded);
+                Ok(TeardownOutcome { verdict, leftovers, kept })
             }
             Ok(End::Stays(torn_down)) => {
                 lease.release().await?;
@@ -312,12 +327,15 @@ impl Context<'_> {
 /// What is left of the platform.
 enum End {
     /// Nothing that a run would need the Lease for.
-    Removed(Vec<Leftover>),
+    Removed {
+        leftovers: Vec<Leftover>,
+        kept: Vec<Kept>,
+    },
     Stays(TeardownOutcome),
 }
 
 impl End {
     fn stays(verdict: Verdict) -> Self {
-        End::Stays(TeardownOutcome { verdict, leftovers: Vec::new() })
+        End::Stays(TeardownOutcome::empty(verdict))
     }
 }

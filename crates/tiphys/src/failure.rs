@@ -37,7 +37,7 @@ pub(crate) enum Failure {
     NoBootstrap,
     /// `--plan` asks for another plan.
     Plan { wanted: String, found: String },
-    /// `--clean-leftovers` wants to ask, and there is no terminal.
+    /// A teardown wants to ask, and there is no terminal.
     NobodyToAsk,
     /// The program contradicts itself.
     Bug(String),
@@ -149,10 +149,13 @@ impl Failure {
                 next: Some("`tiphys plan` shows what it is now".to_owned()),
             }),
             Failure::NobodyToAsk => render_notice(&Notice {
-                what: "nobody can be asked whether leftovers are to be removed".to_owned(),
+                what: "nobody can be asked whether the platform is to be removed".to_owned(),
                 place: None,
                 why: Some("there is no terminal".to_owned()),
-                next: Some("say yes to all of them in advance with `--yes`".to_owned()),
+                next: Some(
+                    "see what would go with `--dry-run`, and say yes in advance with `--yes`"
+                        .to_owned(),
+                ),
             }),
             Failure::Health(notice) => render_notice(notice),
             Failure::Bug(what) => render_notice(&Notice {

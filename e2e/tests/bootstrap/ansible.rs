@@ -43,7 +43,7 @@ pub(crate) async fn comes_to_the_same_end(ground: Arc<Ground>) {
     let before = look(&ground).await;
     start.run(&ground, &["bootstrap", "--allow-uncommitted"], 0).await;
     let native = look_at_ours(&ground).await;
-    start.run(&ground, &["teardown"], 0).await;
+    start.run(&ground, &["teardown", "--yes"], 0).await;
 
     let said = check(&ground, &start).await;
     assert!(said.contains("changed=") && !said.contains("changed=0"), "{said}");
@@ -56,6 +56,6 @@ pub(crate) async fn comes_to_the_same_end(ground: Arc<Ground>) {
     figure(&format!("{} objects, the same with both installers", with_ansible.len()));
     let said = check(&ground, &start).await;
     assert!(said.contains("changed=0"), "{said}");
-    start.run(&ground, &["teardown"], 0).await;
+    start.run(&ground, &["teardown", "--yes"], 0).await;
     assert_eq!(difference(&before, &look(&ground).await), Vec::<String>::new());
 }

@@ -46,7 +46,7 @@ pub(crate) async fn before_anything(ground: Arc<Ground>) {
     // Taken over, it is the platform's, and goes with it.
     start.run(&ground, &["bootstrap", "--adopt", "--no-run"], 0).await;
     a_conflict(&ground, &start, &namespaces).await;
-    start.run(&ground, &["teardown"], 0).await;
+    start.run(&ground, &["teardown", "--yes"], 0).await;
     assert_eq!(difference(&before, &look(&ground).await), Vec::<String>::new());
 }
 
@@ -95,7 +95,7 @@ pub(crate) async fn of_the_cluster(ground: Arc<Ground>) {
     assert!(said.stderr.contains("silent.example.org"), "{}", said.stderr);
     assert!(said.stderr.contains("a webhook has to answer"), "{}", said.stderr);
     hooks.delete("silent", &DeleteParams::default()).await.expect("it can be deleted");
-    start.run(&ground, &["teardown"], 0).await;
+    start.run(&ground, &["teardown", "--yes"], 0).await;
 
     let crds: Api<CustomResourceDefinition> = Api::all(ground.client.clone());
     let crd = json!({
@@ -114,7 +114,7 @@ pub(crate) async fn of_the_cluster(ground: Arc<Ground>) {
     let said = start.run(&ground, &["bootstrap", "--no-run"], 1).await;
     assert!(said.stderr.contains("applications.argoproj.io is not accepted"), "{}", said.stderr);
     crds.delete("others.argoproj.io", &DeleteParams::default()).await.expect("it can be deleted");
-    start.run(&ground, &["teardown"], 0).await;
+    start.run(&ground, &["teardown", "--yes"], 0).await;
     assert_eq!(difference(&before, &look(&ground).await), Vec::<String>::new());
 }
 
@@ -220,6 +220,6 @@ pub(crate) async fn of_pods(ground: Arc<Ground>) {
     start.write(only_argocd);
     let said = start.run(&ground, &["bootstrap", "--no-run"], 3).await;
     assert!(said.stderr.contains("Argo CD would be downgraded"), "{}", said.stderr);
-    start.run(&ground, &["teardown"], 0).await;
+    start.run(&ground, &["teardown", "--yes"], 0).await;
     assert_eq!(difference(&before, &look(&ground).await), Vec::<String>::new());
 }

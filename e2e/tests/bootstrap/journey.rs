@@ -46,11 +46,11 @@ pub(crate) async fn there_and_back(ground: Arc<Ground>) {
     compare_with_another_cluster(look(&ground).await);
     work::is_done(&ground).await;
     let began = Instant::now();
-    start.run(&ground, &["teardown"], 0).await;
+    start.run(&ground, &["teardown", "--yes"], 0).await;
     figure(&format!("platform to empty cluster: {} s", began.elapsed().as_secs()));
     assert_eq!(difference(&before, &look(&ground).await), Vec::<String>::new());
     assert_eq!(preserved_key(&ground).await, key, "the key of sealed secrets is the same");
-    let said = start.run(&ground, &["teardown"], 0).await;
+    let said = start.run(&ground, &["teardown", "--yes"], 0).await;
     assert!(said.stderr.contains("nothing of the platform"), "{}", said.stderr);
 }
 

@@ -41,7 +41,7 @@ pub(crate) async fn at_any_moment(ground: Arc<Ground>) {
     start.run(&ground, &["bootstrap", "--no-run"], 0).await;
     let whole = began.elapsed();
     let expected = look_at_ours(&ground).await;
-    start.run(&ground, &["teardown"], 0).await;
+    start.run(&ground, &["teardown", "--yes"], 0).await;
     assert_eq!(difference(&before, &look(&ground).await), Vec::<String>::new());
 
     let mut moments = Vec::new();
@@ -56,7 +56,7 @@ pub(crate) async fn at_any_moment(ground: Arc<Ground>) {
         delete_a_pod(&ground, &mut chance).await;
         // Each kill hits an installation that has come a bit further; every fifth begins anew.
         if moments.len() % 5 == 0 {
-            start.run(&ground, &["teardown"], 0).await;
+            start.run(&ground, &["teardown", "--yes"], 0).await;
         }
     }
     figure(&format!("killed after {moments:.1?} of {:.1} s", whole.as_secs_f64()));
@@ -65,6 +65,6 @@ pub(crate) async fn at_any_moment(ground: Arc<Ground>) {
     let objects: Vec<Value> = serde_json::from_str(&again.stdout).expect("a list");
     assert!(objects.iter().all(|object| object["result"] == "unchanged"), "{}", again.stdout);
     assert_eq!(difference(&expected, &look_at_ours(&ground).await), Vec::<String>::new());
-    start.run(&ground, &["teardown"], 0).await;
+    start.run(&ground, &["teardown", "--yes"], 0).await;
     assert_eq!(difference(&before, &look(&ground).await), Vec::<String>::new());
 }

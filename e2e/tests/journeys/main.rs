@@ -74,6 +74,11 @@ fn main() -> ExitCode {
         Case::new("teardown_blocked_by_a_finalizer", teardown::blocked_by_a_finalizer),
         Case::new("teardown_of_a_scope", teardown::of_a_scope),
         Case::new("teardown_tells_leftovers", teardown::with_leftovers),
+        Case::new("teardown_keeps_what_is_not_ours", teardown::others::stay),
+        Case::new(
+            "teardown_refuses_a_namespace_with_what_is_not_ours",
+            teardown::others::stay_in_a_namespace_of_an_app,
+        ),
         Case::new("teardown_resumes_after_being_killed", teardown::after_kills),
         Case::new("deploy_prunes_what_left_the_file", teardown::of_what_left_the_file),
         Case::new("teardown_leaves_nothing", teardown::of_the_reference_platform).disruptive(),

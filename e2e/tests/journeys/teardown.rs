@@ -1,6 +1,7 @@
 //! Taking a platform down: in reverse order, without leaving anything, from any state.
 
 mod leftovers;
+pub(crate) mod others;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -35,7 +36,16 @@ impl Told {
 
     /// The objects that it says are left.
     fn left(&self) -> BTreeSet<String> {
-        let lines = self.stderr.lines().skip_while(|line| *line != "Left in the cluster:").skip(1);
+        self.listed("Left in the cluster:")
+    }
+
+    /// The objects that it says stay.
+    fn kept(&self) -> BTreeSet<String> {
+        self.listed("Stays in the cluster:")
+    }
+
+    fn listed(&self, title: &str) -> BTreeSet<String> {
+        let lines = self.stderr.lines().skip_while(|line| *line != title).skip(1);
         let lines = lines.take_while(|line| line.starts_with("  "));
         lines.filter_map(|line| Some(line.trim().split_once(": ")?.0.to_owned())).collect()
     }
@@ -47,7 +57,7 @@ pub(crate) async fn teardown(
     flags: &[&str],
     expected: i32,
 ) -> Told {
-    let mut args = vec!["teardown", "-f", file.path(), "-o", "jsonl"];
+    let mut args = vec!["teardown", "-f", file.path(), "-o", "jsonl", "--yes"];
     args.extend(flags);
     let output = tiphys::run(&args, &world.kubeconfig).await;
     let (code, stdout, stderr) = tiphys::said(&output);
@@ -241,7 +251,7 @@ pub(crate) async fn after_kills(world: Arc<World>) {
         configure(&world, &file).await;
         deploy(&world, &file, 0).await;
         let mark = Mark::now(&world);
-        let mut run = start_with(&world, &["teardown", "-f", file.path(), "-o", "jsonl"]);
+        let mut run = start_with(&world, &["teardown", "-f", file.path(), "-o", "jsonl", "--yes"]);
         tokio::time::sleep(moment).await;
         run.kill().expect("the run can be killed, or has ended");
         run.wait().expect("it has ended");

@@ -47,7 +47,7 @@ pub(crate) async fn on_a_full_disk(world: Arc<World>) {
     assert!(said.contains(&missing) && !said.contains("written to /"), "{said}");
     assert_eq!(holder(&site).await, None);
 
-    let said = ended(&world, &file, &["teardown"], &["--events", "/dev/full"], 0).await;
+    let said = ended(&world, &file, &["teardown", "--yes"], &["--events", "/dev/full"], 0).await;
     assert!(said.contains(&format!("lines were not written to /dev/full: {FULL}")), "{said}");
     let leases = site.objects("coordination.k8s.io/v1", "Lease", Some("argocd"));
     assert!(leases.get_opt(LEASE).await.expect("it can be asked for").is_none());

@@ -1,5 +1,7 @@
 //! What objects say about themselves.
 
+use std::collections::BTreeMap;
+
 use super::{Keep, Object, Ownership, Platform, Whose};
 
 const TRACKING: &str = "argocd.argoproj.io/tracking-id";
@@ -77,7 +79,7 @@ pub(super) fn own_mark(object: &Object, platform: &Platform) -> Option<Ownership
     {
         return foreign(Whose::App(label.clone()));
     }
-    if let Some(keep) = keep(object) {
+    if let Some(keep) = keep(&object.labels, &object.annotations) {
         return Some(Ownership::Kept(keep));
     }
     if tracked_by(object).is_some() {
@@ -115,13 +117,18 @@ fn tracked_by(object: &Object) -> Option<&str> {
     (own || cluster_wide).then_some(app)
 }
 
-fn keep(object: &Object) -> Option<Keep> {
-    let options = object.annotations.get(SYNC_OPTIONS).map(String::as_str).unwrap_or_default();
+/// Whether somebody wants to keep an object with these labels and annotations.
+#[must_use]
+pub fn keep(
+    labels: &BTreeMap<String, String>,
+    annotations: &BTreeMap<String, String>,
+) -> Option<Keep> {
+    let options = annotations.get(SYNC_OPTIONS).map(String::as_str).unwrap_or_default();
     if options.split(',').any(|option| option.trim() == "Delete=false") {
         Some(Keep::DeleteFalse)
-    } else if object.annotations.get(HELM_POLICY).map(String::as_str) == Some("keep") {
+    } else if annotations.get(HELM_POLICY).map(String::as_str) == Some("keep") {
         Some(Keep::HelmPolicy)
-    } else if object.labels.contains_key(SEALING_KEY) {
+    } else if labels.contains_key(SEALING_KEY) {
         Some(Keep::SealingKey)
     } else {
         None

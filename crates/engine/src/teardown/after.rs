@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use tiphys_run::Verdict;
 
+use super::beside::Beside;
+use super::inventory::{Division, Kept};
 use super::leftovers::{self, Leftover, Search};
 use super::{Context, End, Extent, Teardown, TeardownError, TeardownOutcome, namespaces_and_crds};
-use crate::graph::{DeployedGraph, Names};
-use tiphys_argocd::application::Application;
+use crate::graph::DeployedGraph;
 use tiphys_cluster::ObjectName;
 use tiphys_cluster::names;
 use tiphys_install::configure;
@@ -26,32 +27,32 @@ impl Teardown {
             }
             Extent::Platform => {}
         }
-        let others = self.applications().await?;
-        let used = namespaces_and_crds::names_of(others.iter());
-        let argocd = &self.platform.argocd;
-        let removable =
-            namespaces_and_crds::removable(graph.came_with_it(), &argocd.namespace, &used);
-        let (namespaces, crds) = (removable.namespaces.len(), removable.crds.len());
+        let beside = Beside::read(&self.client, &self.platform.argocd.namespace, |_| false).await?;
+        let kinds = context.app_resources.kinds();
+        let division = beside.divide(&self.client, kinds, &self.platform, &graph).await?;
+        let Division { going, alone, kept, .. } = division;
+        let (namespaces, crds) = (going.namespaces.len(), going.crds.len());
         context.note(format!("removing {namespaces} namespaces and {crds} CRDs"));
-        namespaces_and_crds::remove(&self.client, &removable, self.removal_timeout()).await?;
+        leftovers::remove_objects(kinds, &alone, self.removal_timeout()).await?;
+        namespaces_and_crds::remove(&self.client, &going, self.removal_timeout()).await?;
         if self.options.keep_primitives {
             self.hold(&context.run).release_all(&graph.gone).await?;
         } else {
-            self.remove_primitives(context, &others).await?;
+            self.remove_primitives(context, &beside).await?;
         }
-        self.see_to_leftovers(context, &graph, &removable).await
+        let (client, graph, came, beside) = (&self.client, &graph, &going, &beside);
+        self.see_to_leftovers(context, Search { client, kinds, graph, came, beside }, kept).await
     }
 
     async fn remove_primitives(
         &self,
         context: &Context<'_>,
-        others: &[Application],
+        beside: &Beside,
     ) -> Result<(), TeardownError> {
         context.note("removing accounts, rights and projects".to_owned());
-        let user = |project: &str| others.iter().find(|other| other.spec.project == project);
-        let used = |project: &str| match user(project) {
+        let used = |project: &str| match beside.user_of(project) {
             Some(other) => {
-                context.note(format!("the project `{project}` stays: `{}` is in it", other.name()));
+                context.note(format!("the project `{project}` stays: `{other}` is in it"));
                 true
             }
             None => false,
@@ -64,23 +65,27 @@ impl Teardown {
     async fn see_to_leftovers(
         &self,
         context: &Context<'_>,
-        graph: &DeployedGraph,
-        came: &Names,
+        search: Search<'_>,
+        mut kept: Vec<Kept>,
     ) -> Result<End, TeardownError> {
-        let kinds = context.app_resources.kinds();
-        let search = Search { client: &self.client, kinds, graph, came };
-        let mut leftovers = search.run().await?;
+        let mut remains = search.run().await?;
         let certain = |leftovers: &[Leftover]| leftovers.iter().any(|leftover| leftover.certain);
-        if certain(&leftovers) && self.options.clean_leftovers && context.ask(&leftovers).await {
-            leftovers::clean(kinds, &leftovers).await?;
-            leftovers = search.run().await?;
+        let found = &remains.leftovers;
+        if certain(found) && self.options.clean_leftovers && context.ask(found).await {
+            leftovers::clean(search.kinds, found).await?;
+            remains = search.run().await?;
         }
+        let mut leftovers = remains.leftovers;
+        kept.extend(remains.kept);
+        kept.sort();
+        kept.dedup_by(|b, a| a.object == b.object);
         if certain(&leftovers) {
             leftovers.push(self.graph_as_leftover());
-            return Ok(End::Stays(TeardownOutcome { verdict: Verdict::Succeeded, leftovers }));
+            let verdict = Verdict::Succeeded;
+            return Ok(End::Stays(TeardownOutcome { verdict, leftovers, kept }));
         }
         self.store().delete().await?;
-        Ok(End::Removed(leftovers))
+        Ok(End::Removed { leftovers, kept })
     }
 
     fn graph_as_leftover(&self) -> Leftover {

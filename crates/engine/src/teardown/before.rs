@@ -32,13 +32,17 @@ impl Teardown {
                 Vec::new()
             }
         };
-        let brought = namespaces_and_crds::names_of(removed.iter().copied());
-        if self.options.retain_volumes {
-            let changed = volumes::retain(&self.client, &brought.namespaces).await?;
-            context.note(format!("set {changed} volumes to Retain"));
-        }
+        let brought = namespaces_and_crds::brought(removed.iter().copied());
         graph.brought.namespaces.extend(brought.namespaces);
         graph.brought.crds.extend(brought.crds);
+        self.refuse_cascades(context.app_resources.kinds(), &graph, &removed).await?;
+        if self.options.retain_volumes {
+            // Those of an earlier attempt too: its apps may be gone, and their claims not yet.
+            let mut namespaces = namespaces_and_crds::used(removed.iter().copied()).namespaces;
+            namespaces.extend(graph.brought.namespaces.iter().cloned());
+            let changed = volumes::retain(&self.client, &namespaces).await?;
+            context.note(format!("set {changed} volumes to Retain"));
+        }
         store.write(&graph).await?;
         if removed.is_empty() && generators.is_empty() {
             removed_before(&mut graph, &self.plan);

@@ -8,7 +8,7 @@ use tiphys_cluster::{ObjectName, RequestError};
 use tiphys_install::{bootstrap, configure};
 use tiphys_model::{Exit, Explain, Explanation, duration};
 
-use super::ForcedFinalizer;
+use super::{ForcedFinalizer, Kept};
 use crate::engine::RunError;
 use crate::graph::GraphError;
 use crate::hold::HoldError;
@@ -24,6 +24,12 @@ pub enum TeardownError {
     Generated {
         app: String,
         set: String,
+    },
+    /// Argo CD would delete the namespace with its app, and all that is in it.
+    NamespaceHolds {
+        app: String,
+        namespace: String,
+        held: Vec<Kept>,
     },
     /// `--force-finalizer` does not say which object is meant.
     Forced {
@@ -78,6 +84,26 @@ impl Explain for TeardownError {
                 format!("the ApplicationSet `{set}` has created it, and would create it anew"),
             )
             .hint("take it out of what the ApplicationSet lists, or tear down the whole platform"),
+            TeardownError::NamespaceHolds { app, namespace, held } => {
+                let mut named: Vec<String> = held.iter().take(3).map(Kept::to_string).collect();
+                if held.len() > named.len() {
+                    named.push(format!("and {} more", held.len() - named.len()));
+                }
+                Explanation::new(
+                    Exit::Failed,
+                    format!("the namespace `{namespace}` holds what must not go"),
+                    format!(
+                        "`{app}` applies the namespace itself, so Argo CD would delete it with all \
+                         that is in it: {}",
+                        named.join("; ")
+                    ),
+                )
+                .hint(
+                    "give the Namespace in Git the annotation \
+                     `argocd.argoproj.io/sync-options: Delete=false` and deploy it, or move what it \
+                     holds; then run this again",
+                )
+            }
             TeardownError::Forced { wanted, groups } => {
                 let what = format!("`--force-finalizer {wanted}` cannot be followed");
                 let say = |why: String| Explanation::new(Exit::Configuration, what, why);

@@ -2,6 +2,7 @@
 
 mod pointers;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -9,14 +10,16 @@ use k8s_openapi::api::core::v1::{Namespace, PersistentVolume};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{ListParams, ObjectMeta, PropagationPolicy};
 use kube::{Api, Client, ResourceExt};
+use tiphys_assess::ownership;
 use tiphys_model::Platform;
 
+use super::beside::Beside;
+use super::inventory::{Division, Kept};
 use super::{TeardownError, namespaces_and_crds};
 use crate::graph::{DeployedGraph, Names};
-use tiphys_argocd::application::{self, Application};
 use tiphys_argocd::tracking;
 use tiphys_cluster::delete;
-use tiphys_cluster::{Cause, Kinds, ObjectName, RequestError};
+use tiphys_cluster::{Kinds, ObjectName, RequestError};
 use tokio::time::Instant;
 
 /// Objects in one answer.
@@ -25,6 +28,14 @@ const REMOVAL_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(500);
 /// What Kubernetes makes and removes by itself.
 const PASSING: [&str; 3] = ["Event", "Lease", "EndpointSlice"];
+
+static NOTHING: BTreeMap<String, String> = BTreeMap::new();
+
+/// What is left of what an app has applied.
+enum Left {
+    Over(Leftover),
+    Kept(Kept),
+}
 
 /// An object that was not there before the platform came.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,26 +64,11 @@ pub async fn leftovers(
     if graph.gone.is_empty() {
         return Ok(Vec::new());
     }
-    let applications: Api<Application> =
-        Api::namespaced(client.clone(), &platform.argocd.namespace);
-    let mut used = Names::default();
-    let note_use = |application: &Application| {
-        let names = namespaces_and_crds::names_of(std::iter::once(application));
-        used.namespaces.extend(names.namespaces);
-        used.crds.extend(names.crds);
-        // None is kept: there may be thousands.
-        false
-    };
-    if let Err(error) = application::list(&applications, note_use).await
-        // Otherwise Argo CD has been removed too.
-        && error.cause() != Cause::NotFound
-    {
-        return Err(error);
-    }
-    let came =
-        namespaces_and_crds::removable(graph.came_with_it(), &platform.argocd.namespace, &used);
+    let beside = Beside::read(client, &platform.argocd.namespace, |_| false).await?;
     let kinds = Kinds::discover(client).await?;
-    let mut found = Search { client, kinds: &kinds, graph, came: &came }.run().await?;
+    let Division { going, .. } = beside.divide(client, &kinds, platform, graph).await?;
+    let search = Search { client, kinds: &kinds, graph, came: &going, beside: &beside };
+    let mut found = search.run().await?.leftovers;
     found.retain(|leftover| leftover.certain);
     Ok(found)
 }
@@ -84,12 +80,21 @@ pub(super) struct Search<'a> {
     pub(super) graph: &'a DeployedGraph,
     /// What came with the platform and is nobody else's by now.
     pub(super) came: &'a Names,
+    pub(super) beside: &'a Beside,
+}
+
+/// What a removed platform has left.
+#[derive(Debug, Default)]
+pub(super) struct Remains {
+    pub(super) leftovers: Vec<Leftover>,
+    /// What somebody wanted to keep.
+    pub(super) kept: Vec<Kept>,
 }
 
 impl Search<'_> {
     /// All that is left, sorted, each object once.
-    pub(super) async fn run(&self) -> Result<Vec<Leftover>, RequestError> {
-        let mut found = self.tracked().await?;
+    pub(super) async fn run(&self) -> Result<Remains, RequestError> {
+        let (mut found, kept) = self.tracked().await?;
         found.extend(self.namespaces().await?);
         found.extend(self.crds().await?);
         found.extend(self.volumes().await?);
@@ -97,13 +102,14 @@ impl Search<'_> {
         // Of two reasons for one object, that which is beyond doubt counts.
         found.sort_by(|a, b| (&a.object, !a.certain).cmp(&(&b.object, !b.certain)));
         found.dedup_by(|b, a| a.object == b.object);
-        Ok(found)
+        found.retain(|leftover| kept.iter().all(|kept: &Kept| kept.object != leftover.object));
+        Ok(Remains { leftovers: found, kept })
     }
 
     /// What Argo CD has applied for an app of the platform and not removed with it. What has an
     /// owner goes with that.
-    async fn tracked(&self) -> Result<Vec<Leftover>, RequestError> {
-        let mut found = Vec::new();
+    async fn tracked(&self) -> Result<(Vec<Leftover>, Vec<Kept>), RequestError> {
+        let (mut found, mut kept) = (Vec::new(), Vec::new());
         for (resource, api) in self.kinds.listable() {
             if PASSING.contains(&&*resource.kind) {
                 continue;
@@ -122,7 +128,11 @@ impl Search<'_> {
                     }
                 };
                 for object in &list.items {
-                    found.extend(self.judge(&resource.group, &resource.kind, &object.metadata));
+                    match self.judge(&resource.group, &resource.kind, &object.metadata) {
+                        Some(Left::Over(leftover)) => found.push(leftover),
+                        Some(Left::Kept(object)) => kept.push(object),
+                        None => {}
+                    }
                 }
                 match list.metadata.continue_.filter(|token| !token.is_empty()) {
                     Some(token) => page = page.continue_token(&token),
@@ -130,22 +140,29 @@ impl Search<'_> {
                 }
             }
         }
-        Ok(found)
+        Ok((found, kept))
     }
 
-    fn judge(&self, group: &str, kind: &str, metadata: &ObjectMeta) -> Option<Leftover> {
+    fn judge(&self, group: &str, kind: &str, metadata: &ObjectMeta) -> Option<Left> {
         if metadata.owner_references.as_ref().is_some_and(|owners| !owners.is_empty()) {
             return None;
         }
         let object = named(group, kind, metadata);
         let app = tracking::app_of(&object, metadata)?;
-        if !self.graph.gone.contains(app) {
+        // An app of that name may have come back, or may be another platform's by now.
+        if !self.graph.gone.contains(app) || self.beside.tracked_as.contains(app) {
             return None;
+        }
+        if let Some(keep) = ownership::keep(
+            metadata.labels.as_ref().unwrap_or(&NOTHING),
+            metadata.annotations.as_ref().unwrap_or(&NOTHING),
+        ) {
+            return Some(Left::Kept(Kept { object, why: keep.to_string() }));
         }
         // A label of that kind is on what others have installed as well.
         let certain = tracking::is_annotated(metadata);
         let why = format!("`{app}` has applied it, and Argo CD left it");
-        Some(Leftover { object, why, certain, uid: metadata.uid.clone() })
+        Some(Left::Over(Leftover { object, why, certain, uid: metadata.uid.clone() }))
     }
 
     /// Namespaces of others come and go, so of those only what is stuck is told.
@@ -218,25 +235,37 @@ fn named(group: &str, kind: &str, metadata: &ObjectMeta) -> ObjectName {
 
 /// Removes those that are the platform's beyond doubt, and waits until they are gone.
 pub(super) async fn clean(kinds: &Kinds, leftovers: &[Leftover]) -> Result<(), TeardownError> {
-    let certain: Vec<&Leftover> = leftovers.iter().filter(|leftover| leftover.certain).collect();
-    for leftover in &certain {
-        let Some(api) = kinds.api(&leftover.object) else { continue };
-        let mut params = delete::only(leftover.uid.clone());
+    let certain = leftovers.iter().filter(|leftover| leftover.certain);
+    let certain: Vec<_> = certain.map(|one| (one.object.clone(), one.uid.clone())).collect();
+    remove_objects(kinds, &certain, REMOVAL_TIMEOUT).await
+}
+
+/// Removes these very objects, and waits until they are gone.
+pub(super) async fn remove_objects(
+    kinds: &Kinds,
+    objects: &[(ObjectName, Option<String>)],
+    timeout: Duration,
+) -> Result<(), TeardownError> {
+    for (object, uid) in objects {
+        let Some(api) = kinds.api(object) else { continue };
+        let mut params = delete::only(uid.clone());
         params.propagation_policy = Some(PropagationPolicy::Background);
-        let what = format!("the leftover {} cannot be deleted", leftover.object);
-        delete::delete(&api, &leftover.object.name, &params, what).await?;
+        let what = format!("{object} cannot be deleted");
+        delete::delete(&api, &object.name, &params, what).await?;
     }
     let began = Instant::now();
-    for leftover in certain {
+    for (object, uid) in objects {
         loop {
-            let what = format!("the leftover {} cannot be read", leftover.object);
-            let found = kinds.get(&leftover.object).await.map_err(RequestError::because(what))?;
-            if found.is_none_or(|found| found.uid() != leftover.uid) {
+            let what = format!("{object} cannot be read");
+            let found = kinds.get(object).await.map_err(RequestError::because(what))?;
+            if found.is_none_or(|found| found.uid() != *uid) {
                 break;
             }
-            if began.elapsed() > REMOVAL_TIMEOUT {
-                let (object, after) = (leftover.object.clone(), REMOVAL_TIMEOUT);
-                return Err(TeardownError::LeftoverStays { object, after });
+            if began.elapsed() > timeout {
+                return Err(TeardownError::LeftoverStays {
+                    object: object.clone(),
+                    after: timeout,
+                });
             }
             tokio::time::sleep(POLL).await;
         }

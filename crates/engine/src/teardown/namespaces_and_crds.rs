@@ -22,25 +22,46 @@ const POLL: Duration = Duration::from_secs(1);
 /// Kubernetes' own. No platform brings them, whatever a list says.
 const NEVER: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// What the Applications of this cluster are in, and define.
-pub(super) fn names_of<'a>(applications: impl Iterator<Item = &'a Application>) -> Names {
+/// What Applications bring to this cluster: the namespace that they are in, and the CRDs that they
+/// define.
+pub(super) fn brought<'a>(applications: impl Iterator<Item = &'a Application>) -> Names {
     let mut names = Names::default();
     for application in applications {
         let destination = &application.spec.destination;
         let text = |field: &str| destination[field].as_str().unwrap_or_default();
         let here =
             text("server") == "https://kubernetes.default.svc" || text("name") == "in-cluster";
-        if !here {
-            continue;
+        if here {
+            names.namespaces.extend(namespace_of(application));
+            names.crds.extend(crds_of(application));
         }
-        if !text("namespace").is_empty() {
-            names.namespaces.insert(text("namespace").to_owned());
-        }
-        let resources = application.status.resources.iter().flatten();
-        let crds = resources.filter(|resource| resource.kind == "CustomResourceDefinition");
-        names.crds.extend(crds.map(|resource| resource.name.clone()));
     }
     names
+}
+
+/// What Applications may use here: also the namespaces that single resources of theirs are in. A
+/// cluster may be known by several names and addresses, so each of them may be this one.
+pub(super) fn used<'a>(applications: impl Iterator<Item = &'a Application>) -> Names {
+    let mut names = Names::default();
+    for application in applications {
+        let resources = application.status.resources.iter().flatten();
+        let namespaces = resources.map(|resource| resource.namespace.clone());
+        names.namespaces.extend(namespaces.filter(|name| !name.is_empty()));
+        names.namespaces.extend(namespace_of(application));
+        names.crds.extend(crds_of(application));
+    }
+    names
+}
+
+fn namespace_of(application: &Application) -> Option<String> {
+    let namespace = application.spec.destination["namespace"].as_str();
+    namespace.filter(|name| !name.is_empty()).map(str::to_owned)
+}
+
+fn crds_of(application: &Application) -> impl Iterator<Item = String> {
+    let resources = application.status.resources.iter().flatten();
+    let crds = resources.filter(|resource| resource.kind == "CustomResourceDefinition");
+    crds.map(|resource| resource.name.clone())
 }
 
 /// What may go: not Kubernetes' own, not where Argo CD is, and nothing that another app uses.
@@ -171,7 +192,9 @@ mod tests {
             application(&json!({ "name": "in-cluster" }), "c.d"),
             application(&json!({ "server": "https://elsewhere", "namespace": "y" }), "e.f"),
         ];
-        assert_eq!(names_of(applications.iter()), names(&["x"], &["a.b", "c.d"]));
+        assert_eq!(brought(applications.iter()), names(&["x"], &["a.b", "c.d"]));
+        let all = names(&["x", "y"], &["a.b", "c.d", "e.f"]);
+        assert_eq!(used(applications.iter()), all, "it may be the same cluster");
     }
 
     #[test]

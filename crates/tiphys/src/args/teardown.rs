@@ -30,9 +30,12 @@ pub(crate) struct TeardownArgs {
     /// Remove what is left over in the end; asks first
     #[arg(long)]
     pub(crate) clean_leftovers: bool,
-    /// Do not ask
+    /// Do not ask; needed where there is no terminal
     #[arg(long)]
     pub(crate) yes: bool,
+    /// Show what would go and what would stay, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Remove the finalizers of an object that is being deleted; may be given several times
     ///
     /// Whoever should have removed them will not clean up then.

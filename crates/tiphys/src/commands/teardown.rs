@@ -1,8 +1,10 @@
 //! `tiphys teardown`: the platform off a real cluster.
 
+mod preview;
+
 use std::sync::Arc;
 
-use tiphys_cluster::Access;
+use tiphys_cluster::{Access, Client};
 use tiphys_engine::{
     DeployedGraph, Engine, Extent, Leftover, RunUpdate, Teardown, TeardownOptions,
 };
@@ -17,9 +19,10 @@ use crate::failure::Failure;
 use crate::located::{self, Located};
 use crate::record::{EventsFile, Record};
 use crate::{output, runtime};
+use preview::Preview;
 
 pub(crate) fn run(args: &TeardownArgs) -> Result<Exit, Failure> {
-    if args.clean_leftovers && !args.yes && !can_ask() {
+    if !args.yes && !args.dry_run && !can_ask() {
         return Err(Failure::NobodyToAsk);
     }
     let events = args.events.as_deref().map(EventsFile::open).transpose()?;
@@ -41,6 +44,15 @@ pub(crate) fn run(args: &TeardownArgs) -> Result<Exit, Failure> {
         forced: args.force_finalizer.clone(),
     };
     let removal = Removal { platform, graph, plan, extent, options, yes: args.yes };
+    let preview = preview(&access, &removal)?;
+    if args.dry_run {
+        output::text(|out| write!(out, "{preview}"))?;
+        return Ok(Exit::Done);
+    }
+    if !consented(args, &removal.platform, &preview)? {
+        output::note("nothing was removed");
+        return Ok(Exit::Failed);
+    }
     let again = format!("teardown{}", repeat(args));
     let (exit, leftovers) = remove(access, removal, args.output, events, &again)?;
     if leftovers.iter().any(|leftover| leftover.certain) && !args.clean_leftovers {
@@ -71,6 +83,7 @@ fn repeat(args: &TeardownArgs) -> String {
 }
 
 /// What is to be removed, and how.
+#[derive(Clone)]
 pub(crate) struct Removal {
     pub(crate) platform: Platform,
     pub(crate) graph: Option<DeployedGraph>,
@@ -81,6 +94,38 @@ pub(crate) struct Removal {
     pub(crate) yes: bool,
 }
 
+impl Removal {
+    fn keeps_primitives(&self) -> bool {
+        self.options.keep_primitives || self.extent != Extent::Platform
+    }
+
+    fn teardown(self, client: Client) -> Teardown {
+        let Removal { platform, graph, plan, extent, options, .. } = self;
+        let (platform, engine) = (Arc::new(platform), Engine::Local);
+        Teardown { client, platform, graph, plan, extent, engine, identity: identity(), options }
+    }
+}
+
+fn preview(access: &Access, removal: &Removal) -> Result<Preview, Failure> {
+    runtime::block_on(async {
+        let target = access.target().await?;
+        let would = removal.clone().teardown(access.client().await?).preview().await?;
+        let (platform, primitives) = (removal.platform.name.clone(), !removal.keeps_primitives());
+        Ok(Preview { target, platform, would, primitives })
+    })
+}
+
+/// Whether whoever gave the command wants what it does. Where nothing is left, nobody is asked.
+fn consented(args: &TeardownArgs, platform: &Platform, preview: &Preview) -> Result<bool, Failure> {
+    if args.yes || preview.is_empty() {
+        return Ok(true);
+    }
+    output::error(&format!("{preview}\nType the name of the platform to remove it: "));
+    let mut typed = String::new();
+    std::io::stdin().read_line(&mut typed).map_err(Failure::Output)?;
+    Ok(typed.trim() == platform.name.as_str())
+}
+
 /// Removes it and shows that; what is left in the cluster in the end.
 pub(crate) fn remove(
     access: Access,
@@ -89,20 +134,16 @@ pub(crate) fn remove(
     events: Option<EventsFile>,
     again: &str,
 ) -> Result<(Exit, Vec<Leftover>), Failure> {
-    let Removal { platform, graph, plan, extent, options, yes } = removal;
     let mut display = Display::new(format);
-    let record = Record::new(Action::Teardown, &plan, events);
-    let platform = Arc::new(platform);
+    let record = Record::new(Action::Teardown, &removal.plan, events);
+    let yes = removal.yes;
     let ended = display.follow(record, move |tell| {
         let tell = |news| match news {
             RunUpdate::Ask { answer, .. } if yes => answer.send(true).unwrap_or_default(),
             news => tell(news),
         };
         runtime::block_on(async {
-            let client = access.client().await?;
-            let (engine, identity) = (Engine::Local, identity());
-            let teardown =
-                Teardown { client, platform, graph, plan, extent, engine, identity, options };
+            let teardown = removal.teardown(access.client().await?);
             Ok(Box::pin(teardown.run(&tell)).await?)
         })
     });
@@ -112,6 +153,11 @@ pub(crate) fn remove(
     if !leftovers.is_empty() {
         let list: String = leftovers.iter().map(|leftover| format!("\n  {leftover}")).collect();
         display.say(&format!("\nLeft in the cluster:{list}"));
+    }
+    let kept = ended.as_ref().map_or(&[][..], |ended| &ended.kept);
+    if !kept.is_empty() {
+        let list: String = kept.iter().map(|kept| format!("\n  {kept}")).collect();
+        display.say(&format!("\nStays in the cluster:{list}"));
     }
     let exit = display.end(ended.as_ref().map_or(Exit::Done, |ended| ended.verdict.exit()));
     Ok((exit, ended?.leftovers))

@@ -1,0 +1,140 @@
+//! What is there beside the apps that have gone: other Applications, of this Argo CD or another.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{Api, Client};
+use tiphys_argocd::application::{self, Application};
+use tiphys_assess::ownership;
+use tiphys_cluster::{Cause, Kinds, RequestError, names};
+use tiphys_model::Platform;
+
+use super::inventory::{Division, Inventory};
+use super::namespaces_and_crds::{self, removable};
+use crate::graph::{DeployedGraph, Names};
+
+/// All Applications that are there, as far as they concern what came with a platform.
+#[derive(Default)]
+pub(super) struct Beside {
+    used: Names,
+    /// What their Argo CD may call them in tracking ids.
+    pub(super) tracked_as: BTreeSet<String>,
+    /// An Application for each project that has one.
+    in_project: BTreeMap<String, String>,
+}
+
+impl Beside {
+    /// Those in all namespaces, or in Argo CD's own if nobody may list more. Of Argo CD's own
+    /// namespace, `ours` are left out.
+    pub(super) async fn read(
+        client: &Client,
+        namespace: &str,
+        ours: impl Fn(&Application) -> bool,
+    ) -> Result<Self, RequestError> {
+        let mut beside = Beside::default();
+        // None is kept: there may be thousands.
+        let mut note = |application: &Application| {
+            let own = application.metadata.namespace.as_deref() == Some(namespace);
+            if !(own && ours(application)) {
+                beside.note(application, namespace);
+            }
+            false
+        };
+        let listed = application::list(&Api::all(client.clone()), &mut note).await;
+        let listed = match listed {
+            Err(error) if error.cause() == Cause::Denied => {
+                application::list(&Api::namespaced(client.clone(), namespace), &mut note).await
+            }
+            listed => listed,
+        };
+        match listed {
+            // Without Argo CD there are none.
+            Err(error) if error.cause() != Cause::NotFound => Err(error),
+            Ok(_) | Err(_) => Ok(beside),
+        }
+    }
+
+    fn note(&mut self, application: &Application, own: &str) {
+        let names = namespaces_and_crds::used(std::iter::once(application));
+        self.used.namespaces.extend(names.namespaces);
+        self.used.crds.extend(names.crds);
+        let name = application.name().to_owned();
+        self.in_project.insert(application.spec.project.clone(), name.clone());
+        // One in another namespace may be of this Argo CD, which then names the namespace too, or
+        // of another one.
+        if let Some(namespace) = application.metadata.namespace.as_deref().filter(|n| *n != own) {
+            self.tracked_as.insert(format!("{namespace}_{name}"));
+        }
+        self.tracked_as.insert(name);
+    }
+
+    /// An Application that is in this project.
+    pub(super) fn user_of(&self, project: &str) -> Option<&str> {
+        self.in_project.get(project).map(String::as_str)
+    }
+
+    /// What of that which came with the platform goes, and what stays.
+    pub(super) async fn divide(
+        &self,
+        client: &Client,
+        kinds: &Kinds,
+        platform: &Platform,
+        graph: &DeployedGraph,
+    ) -> Result<Division, RequestError> {
+        let came = removable(graph.came_with_it(), &platform.argocd.namespace, &self.used);
+        self.divide_in(client, kinds, platform, graph, &came).await
+    }
+
+    /// The same for these namespaces and CRDs, whoever uses them.
+    pub(super) async fn divide_in(
+        &self,
+        client: &Client,
+        kinds: &Kinds,
+        platform: &Platform,
+        graph: &DeployedGraph,
+        found: &Names,
+    ) -> Result<Division, RequestError> {
+        let apps = graph.apps.keys().chain(&graph.gone).cloned();
+        let judged_by = ownership::Platform {
+            name: platform.name.to_string(),
+            apps: apps.chain([names::root_application(platform)]).collect(),
+            installation: installation(client, &platform.argocd.namespace).await?,
+            others: self.tracked_as.clone(),
+            namespaces: &graph.came_with_it().namespaces & &found.namespaces,
+        };
+        Ok(Inventory::read(kinds, found, &judged_by).await?.divide(found))
+    }
+}
+
+/// The name that Argo CD puts on what it applies, if it was given one.
+async fn installation(client: &Client, namespace: &str) -> Result<Option<String>, RequestError> {
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+    let what = format!("the ConfigMap argocd-cm in {namespace} cannot be read");
+    let settings = maps.get_opt("argocd-cm").await.map_err(RequestError::because(what))?;
+    let data = settings.and_then(|settings| settings.data).unwrap_or_default();
+    Ok(data.get("installationID").filter(|id| !id.is_empty()).cloned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_application_is_known_by_all_names_that_an_argo_cd_may_give_it() {
+        let application = |namespace: &str| -> Application {
+            let metadata = json!({ "name": "shop", "namespace": namespace });
+            let spec = json!({ "project": "blog", "destination": { "namespace": "web" } });
+            serde_json::from_value(json!({ "metadata": metadata, "spec": spec })).unwrap()
+        };
+        let mut beside = Beside::default();
+        beside.note(&application("argocd"), "argocd");
+        assert_eq!(beside.tracked_as, ["shop".to_owned()].into());
+        beside.note(&application("team"), "argocd");
+        assert_eq!(beside.tracked_as, ["shop", "team_shop"].map(str::to_owned).into());
+        assert_eq!(beside.user_of("blog"), Some("shop"));
+        assert_eq!(beside.user_of("other"), None);
+        assert!(beside.used.namespaces.contains("web"));
+    }
+}

@@ -1,0 +1,326 @@
+//! What is in the namespaces, and of the kinds, that came with a platform: whose it is, and what
+//! has to stay for the sake of it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use kube::api::{ApiResource, ListParams, ObjectMeta};
+use tiphys_assess::ownership::{self, Object, Ownership, Whose};
+use tiphys_cluster::{Kinds, ObjectName, RequestError};
+
+use crate::graph::Names;
+
+/// Objects in one answer.
+const PAGE: u32 = 500;
+const CRDS: &str = "apiextensions.k8s.io";
+
+/// Objects that were read, each with its judgement, and kinds that could not be.
+pub(super) struct Inventory {
+    found: Vec<Entry>,
+    unlisted: Vec<Unlisted>,
+}
+
+struct Entry {
+    object: Object,
+    whose: Ownership,
+    /// What the CRD of its kind would be called.
+    crd: String,
+}
+
+struct Unlisted {
+    kind: String,
+    crd: String,
+}
+
+/// An object that a teardown leaves where it is, and why.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Kept {
+    pub object: ObjectName,
+    pub why: String,
+}
+
+impl fmt::Display for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.object, self.why)
+    }
+}
+
+/// What goes and what stays of that which came with a platform.
+#[derive(Debug, Default)]
+pub(super) struct Division {
+    /// Namespaces and CRDs that go, with all that is in them.
+    pub(super) going: Names,
+    /// Objects that go by themselves, because what they are in stays.
+    pub(super) alone: Vec<(ObjectName, Option<String>)>,
+    pub(super) kept: Vec<Kept>,
+    /// How many objects each CRD defines.
+    pub(super) defined: BTreeMap<String, usize>,
+}
+
+impl Inventory {
+    /// Reads these namespaces and CRDs, all that is in them, and all that they define.
+    pub(super) async fn read(
+        kinds: &Kinds,
+        came: &Names,
+        platform: &ownership::Platform,
+    ) -> Result<Self, RequestError> {
+        let (mut objects, mut crds, mut unlisted) = (Vec::new(), Vec::new(), Vec::new());
+        for (resource, api) in kinds.listable() {
+            let crd = crd_of(resource);
+            let defined = came.crds.contains(&crd);
+            let mut page = ListParams::default().limit(PAGE);
+            loop {
+                let list = match api.list_metadata(&page).await {
+                    Ok(list) => list,
+                    // Gone with its CRD since, or nothing that is kept anywhere.
+                    Err(kube::Error::Api(status)) if [404, 405].contains(&status.code) => break,
+                    Err(kube::Error::Api(status)) if status.code == 403 => {
+                        unlisted.push(Unlisted { kind: resource.kind.clone(), crd });
+                        break;
+                    }
+                    Err(error) => {
+                        let what = format!("objects of kind {} cannot be listed", resource.kind);
+                        return Err(RequestError::because(what)(error));
+                    }
+                };
+                let read = list.items.into_iter().map(|item| object(resource, item.metadata));
+                let concerned = read.filter(|object| {
+                    let itself = Container::of(object).is_some_and(|it| it.is_of(came));
+                    defined || itself || came.namespaces.contains(&object.namespace)
+                });
+                objects.extend(concerned);
+                crds.resize(objects.len(), crd.clone());
+                match list.metadata.continue_.filter(|token| !token.is_empty()) {
+                    Some(token) => page = page.continue_token(&token),
+                    None => break,
+                }
+            }
+        }
+        let judged = ownership::judge(&objects, platform);
+        let found = objects.into_iter().zip(judged).zip(crds);
+        let found = found.map(|((object, whose), crd)| Entry { object, whose, crd });
+        Ok(Inventory { found: found.collect(), unlisted })
+    }
+
+    /// What must not go, and the namespaces and CRDs that it needs.
+    pub(super) fn divide(&self, came: &Names) -> Division {
+        let mut needed: BTreeMap<Container, String> = BTreeMap::new();
+        let mut kept = Vec::new();
+        for Entry { object, whose, crd } in self.found.iter().filter(|entry| !entry.whose.goes()) {
+            if let Some(container) = Container::of(object) {
+                // Nobody marks a namespace as made for an app.
+                if *whose != Ownership::Foreign(Whose::Unmarked) {
+                    needed.insert(container, whose.to_string());
+                }
+                continue;
+            }
+            kept.push(Kept { object: name(object), why: whose.to_string() });
+            let holds = || format!("it holds {object}");
+            needed.entry(Container::Namespace(object.namespace.clone())).or_insert_with(holds);
+            let defines = || format!("it defines {object}");
+            needed.entry(Container::Crd(crd.clone())).or_insert_with(defines);
+        }
+        for Unlisted { kind, crd } in &self.unlisted {
+            let why = || format!("objects of kind {kind} cannot be listed, and may be anybody's");
+            needed.entry(Container::Crd(crd.clone())).or_insert_with(why);
+            for namespace in &came.namespaces {
+                needed.entry(Container::Namespace(namespace.clone())).or_insert_with(why);
+            }
+        }
+        let goes = |container: Container| !needed.contains_key(&container);
+        let (namespaces, crds) = (came.namespaces.iter(), came.crds.iter());
+        let going = Names {
+            namespaces: namespaces
+                .filter(|name| goes(Container::Namespace((*name).clone())))
+                .cloned()
+                .collect(),
+            crds: crds.filter(|name| goes(Container::Crd((*name).clone()))).cloned().collect(),
+        };
+        let needed = needed.into_iter().filter(|(container, _)| container.is_of(came));
+        kept.extend(needed.map(|(container, why)| Kept { object: container.name(), why }));
+        kept.sort();
+        let mut defined = BTreeMap::new();
+        for entry in self.found.iter().filter(|entry| came.crds.contains(&entry.crd)) {
+            *defined.entry(entry.crd.clone()).or_default() += 1;
+        }
+        Division { alone: self.alone(&going), going, kept, defined }
+    }
+
+    /// What goes, and is in nothing that does. What has an owner goes with that.
+    fn alone(&self, going: &Names) -> Vec<(ObjectName, Option<String>)> {
+        let alone = self.found.iter().filter(|Entry { object, whose, crd }| {
+            matches!(whose, Ownership::Ours | Ownership::Derived)
+                && object.owners.is_empty()
+                && Container::of(object).is_none()
+                && !going.namespaces.contains(&object.namespace)
+                && !going.crds.contains(crd)
+        });
+        alone.map(|entry| (name(&entry.object), Some(entry.object.uid.clone()))).collect()
+    }
+}
+
+/// What an object is in, or defined by.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Container {
+    Namespace(String),
+    Crd(String),
+}
+
+impl Container {
+    fn of(object: &Object) -> Option<Self> {
+        match (&*object.group, &*object.kind) {
+            ("", "Namespace") => Some(Container::Namespace(object.name.clone())),
+            (CRDS, "CustomResourceDefinition") => Some(Container::Crd(object.name.clone())),
+            _ => None,
+        }
+    }
+
+    fn is_of(&self, names: &Names) -> bool {
+        match self {
+            Container::Namespace(name) => names.namespaces.contains(name),
+            Container::Crd(name) => names.crds.contains(name),
+        }
+    }
+
+    fn name(self) -> ObjectName {
+        let (group, kind, name) = match self {
+            Container::Namespace(name) => ("", "Namespace", name),
+            Container::Crd(name) => (CRDS, "CustomResourceDefinition", name),
+        };
+        let [group, kind] = [group, kind].map(str::to_owned);
+        ObjectName { group, kind, namespace: String::new(), name }
+    }
+}
+
+/// CRDs are called so: `plural.group`.
+fn crd_of(resource: &ApiResource) -> String {
+    format!("{}.{}", resource.plural, resource.group)
+}
+
+fn object(resource: &ApiResource, metadata: ObjectMeta) -> Object {
+    let fields = metadata.managed_fields.unwrap_or_default().into_iter();
+    // A status is written by whoever controls the object, whoever has made it.
+    let written = fields.filter(|entry| entry.subresource.is_none());
+    let first = written.min_by_key(|entry| entry.time.as_ref().map(|time| time.0));
+    let owners = metadata.owner_references.unwrap_or_default().into_iter();
+    Object {
+        group: resource.group.clone(),
+        kind: resource.kind.clone(),
+        namespace: metadata.namespace.unwrap_or_default(),
+        name: metadata.name.unwrap_or_default(),
+        uid: metadata.uid.unwrap_or_default(),
+        labels: metadata.labels.unwrap_or_default(),
+        annotations: metadata.annotations.unwrap_or_default(),
+        owners: owners.map(|owner| owner.uid).collect(),
+        creator: first.and_then(|entry| entry.manager),
+    }
+}
+
+fn name(object: &Object) -> ObjectName {
+    let Object { group, kind, namespace, name, .. } = object;
+    let [group, kind, namespace, name] = [group, kind, namespace, name].map(Clone::clone);
+    ObjectName { group, kind, namespace, name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(namespaces: &[&str], crds: &[&str]) -> Names {
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Names { namespaces: set(namespaces), crds: set(crds) }
+    }
+
+    /// `group/Kind namespace/name`, defined by `plural.group`.
+    fn entry(object: &str, crd: &str, whose: Ownership) -> Entry {
+        let (kind, name) = object.split_once(' ').unwrap();
+        let (group, kind) = kind.split_once('/').unwrap_or(("", kind));
+        let (namespace, name) = name.split_once('/').unwrap_or(("", name));
+        let [group, kind, namespace, name] = [group, kind, namespace, name].map(str::to_owned);
+        let object = Object { group, kind, namespace, name, ..Object::default() };
+        Entry { object, whose, crd: crd.to_owned() }
+    }
+
+    fn theirs() -> Ownership {
+        Ownership::Foreign(Whose::App("blog".to_owned()))
+    }
+
+    fn divided(found: Vec<Entry>, unlisted: &[&str]) -> (Names, Vec<String>, Vec<String>) {
+        let unlisted = unlisted.iter().map(|kind| Unlisted {
+            kind: (*kind).to_owned(),
+            crd: format!("{}s.x", kind.to_lowercase()),
+        });
+        let inventory = Inventory { found, unlisted: unlisted.collect() };
+        let Division { going, alone, kept, .. } =
+            inventory.divide(&names(&["shop", "web"], &["things.x", "others.x"]));
+        let alone = alone.iter().map(|(object, _)| object.to_string()).collect();
+        (going, alone, kept.iter().map(Kept::to_string).collect())
+    }
+
+    #[test]
+    fn where_nothing_is_anybody_elses_all_goes_together() {
+        let found = vec![
+            entry("Secret shop/a", "secrets.", Ownership::Derived),
+            entry("x/Thing web/b", "things.x", Ownership::Ours),
+            entry("Namespace shop", "namespaces.", Ownership::Foreign(Whose::Unmarked)),
+        ];
+        let all = names(&["shop", "web"], &["things.x", "others.x"]);
+        assert_eq!(divided(found, &[]), (all, vec![], vec![]));
+    }
+
+    #[test]
+    fn a_namespace_stays_for_what_it_holds_and_the_rest_of_it_goes() {
+        let found = vec![
+            entry("Secret shop/ours", "secrets.", Ownership::Derived),
+            entry("ServiceAccount shop/default", "serviceaccounts.", Ownership::Ambient),
+            entry("Secret shop/theirs", "secrets.", theirs()),
+        ];
+        let (going, alone, kept) = divided(found, &[]);
+        assert_eq!(going, names(&["web"], &["things.x", "others.x"]));
+        assert_eq!(alone, ["Secret/shop/ours"]);
+        assert_eq!(
+            kept,
+            [
+                "Namespace/shop: it holds Secret/shop/theirs",
+                "Secret/shop/theirs: the Application `blog` has applied it",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_crd_stays_for_what_it_defines_anywhere() {
+        let found = vec![
+            entry("x/Thing blog/theirs", "things.x", theirs()),
+            entry("x/Thing ours", "things.x", Ownership::Derived),
+        ];
+        let (going, alone, kept) = divided(found, &[]);
+        assert_eq!(going, names(&["shop", "web"], &["others.x"]));
+        assert_eq!(alone, ["Thing/ours"]);
+        assert_eq!(
+            kept,
+            [
+                "CustomResourceDefinition/things.x: it defines Thing/blog/theirs",
+                "Thing/blog/theirs: the Application `blog` has applied it",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_namespace_or_crd_that_somebody_keeps_stays_itself() {
+        let keep = || Ownership::Kept(ownership::Keep::HelmPolicy);
+        let found = vec![
+            entry("apiextensions.k8s.io/CustomResourceDefinition things.x", "", keep()),
+            entry("Namespace web", "namespaces.", keep()),
+        ];
+        let (going, _, kept) = divided(found, &[]);
+        assert_eq!(going, names(&["shop"], &["others.x"]));
+        assert_eq!(kept.len(), 2, "{kept:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_listed_may_be_in_any_namespace() {
+        let (going, _, kept) = divided(Vec::new(), &["Thing"]);
+        assert_eq!(going, names(&[], &["others.x"]));
+        assert_eq!(kept.len(), 3, "{kept:?}");
+    }
+}

@@ -1,0 +1,97 @@
+//! What a teardown would do, read from the cluster before anything is changed.
+
+use k8s_openapi::api::core::v1::PersistentVolume;
+use kube::api::ListParams;
+use kube::{Api, ResourceExt};
+use tiphys_argocd::application::Application;
+use tiphys_cluster::{Kinds, RequestError};
+
+use super::beside::Beside;
+use super::generators::{Generator, Generators};
+use super::inventory::{Division, Kept};
+use super::{Extent, Teardown, TeardownError, namespaces_and_crds};
+use crate::graph::DeployedGraph;
+
+/// All that would go, and what would stay.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct TeardownPreview {
+    /// Apps that are there, in the order in which they may go.
+    pub apps: Vec<String>,
+    /// Root app, nested generators and ApplicationSets.
+    pub generators: Vec<String>,
+    pub namespaces: Vec<String>,
+    /// CRDs, each with the number of its objects.
+    pub crds: Vec<(String, usize)>,
+    /// Volumes that are claimed from these namespaces, with what happens to their data.
+    pub volumes: Vec<(String, String)>,
+    pub kept: Vec<Kept>,
+}
+
+impl Teardown {
+    /// Reads what would go. It may have changed when it goes, so everything is read again then.
+    pub async fn preview(&self) -> Result<TeardownPreview, TeardownError> {
+        let applications = self.applications().await?;
+        let removed: Vec<&Application> =
+            applications.iter().filter(|application| self.removes(application.name())).collect();
+        let there = |name: &str| removed.iter().any(|application| application.name() == name);
+        let names = self.plan.apps.iter().rev().map(|app| app.app.name.to_string());
+        let apps = names.filter(|name| there(name)).collect();
+        if self.extent != Extent::Platform {
+            return Ok(TeardownPreview { apps, ..TeardownPreview::default() });
+        }
+        let found = Generators::find(&self.client, &self.platform, &applications).await?;
+        let generators = found.in_order().into_iter().map(|generator| match generator {
+            Generator::Application(name) => name,
+            Generator::Set(name) => format!("ApplicationSet {name}"),
+        });
+        let Division { going, kept, defined, .. } = self.forecast_division(&removed).await?;
+        let volumes = self.claimed_volumes(&going.namespaces).await?;
+        let crds = going.crds.into_iter();
+        Ok(TeardownPreview {
+            apps,
+            generators: generators.collect(),
+            crds: crds.map(|crd| (crd.clone(), defined.get(&crd).copied().unwrap_or(0))).collect(),
+            namespaces: going.namespaces.into_iter().collect(),
+            volumes,
+            kept,
+        })
+    }
+
+    /// As it will be when the apps have gone.
+    async fn forecast_division(&self, removed: &[&Application]) -> Result<Division, RequestError> {
+        let mut graph =
+            self.graph.clone().unwrap_or_else(|| DeployedGraph::new(&self.platform, None));
+        let brought = namespaces_and_crds::brought(removed.iter().copied());
+        graph.brought.namespaces.extend(brought.namespaces);
+        graph.brought.crds.extend(brought.crds);
+        let kinds = Kinds::discover(&self.client).await?;
+        let beside = self.beside().await?;
+        beside.divide(&self.client, &kinds, &self.platform, &graph).await
+    }
+
+    /// Applications beside those that go.
+    pub(super) async fn beside(&self) -> Result<Beside, RequestError> {
+        let root = &self.platform.argocd.root_project;
+        let ours = |application: &Application| {
+            self.removes(application.name()) || application.spec.project == *root
+        };
+        Beside::read(&self.client, &self.platform.argocd.namespace, ours).await
+    }
+
+    async fn claimed_volumes(
+        &self,
+        namespaces: &std::collections::BTreeSet<String>,
+    ) -> Result<Vec<(String, String)>, RequestError> {
+        let volumes: Api<PersistentVolume> = Api::all(self.client.clone());
+        let listed = volumes.list(&ListParams::default()).await;
+        let listed = listed.map_err(RequestError::because("the volumes cannot be listed"))?;
+        let claimed = listed.items.iter().filter_map(|volume| {
+            let spec = volume.spec.as_ref()?;
+            let namespace = spec.claim_ref.as_ref()?.namespace.as_ref()?;
+            let policy = spec.persistent_volume_reclaim_policy.clone().unwrap_or_default();
+            let policy = if self.options.retain_volumes { "Retain".to_owned() } else { policy };
+            namespaces.contains(namespace).then(|| (volume.name_any(), policy))
+        });
+        Ok(claimed.collect())
+    }
+}

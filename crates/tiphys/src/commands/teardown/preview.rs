@@ -1,0 +1,65 @@
+//! What a teardown would do, in words.
+
+use std::fmt;
+
+use tiphys_cluster::Target;
+use tiphys_engine::TeardownPreview;
+use tiphys_model::PlatformName;
+
+/// What would go, and where.
+pub(super) struct Preview {
+    pub(super) target: Target,
+    pub(super) platform: PlatformName,
+    pub(super) would: TeardownPreview,
+    /// Whether what `configure` and `bootstrap` have made goes too.
+    pub(super) primitives: bool,
+}
+
+impl Preview {
+    /// Whether nothing would go that anybody could miss.
+    pub(super) fn is_empty(&self) -> bool {
+        let TeardownPreview { apps, generators, namespaces, crds, volumes, .. } = &self.would;
+        apps.is_empty()
+            && generators.is_empty()
+            && namespaces.is_empty()
+            && crds.is_empty()
+            && volumes.is_empty()
+    }
+}
+
+impl fmt::Display for Preview {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TeardownPreview { apps, generators, namespaces, crds, volumes, kept } = &self.would;
+        writeln!(f, "Cluster     {}", self.target)?;
+        writeln!(f, "Platform    {}", self.platform)?;
+        let crds = crds.iter().map(|(crd, objects)| match objects {
+            1 => format!("{crd} (1 object)"),
+            objects => format!("{crd} ({objects} objects)"),
+        });
+        let volumes = volumes.iter().map(|(volume, policy)| format!("{volume} ({policy})"));
+        list(f, "Generators", generators.iter().cloned())?;
+        list(f, "Apps", apps.iter().cloned())?;
+        list(f, "Namespaces", namespaces.iter().cloned())?;
+        list(f, "CRDs", crds)?;
+        list(f, "Volumes", volumes)?;
+        if self.primitives {
+            writeln!(f, "Primitives  projects, accounts, tokens and rights of the platform")?;
+        }
+        if !kept.is_empty() {
+            writeln!(f, "Stays")?;
+        }
+        kept.iter().try_for_each(|kept| writeln!(f, "  {kept}"))
+    }
+}
+
+fn list(
+    f: &mut fmt::Formatter<'_>,
+    title: &str,
+    items: impl Iterator<Item = String>,
+) -> fmt::Result {
+    let items: Vec<String> = items.collect();
+    match items.len() {
+        0 => writeln!(f, "{title:<12}none"),
+        number => writeln!(f, "{title:<12}{number}: {}", items.join(", ")),
+    }
+}
