@@ -15,8 +15,8 @@ pub const INSTALLED_FOR: &str = "tiphys.dev/installed-for";
 pub const FIELD_MANAGER: &str = "tiphys";
 /// The same for what Phase 1 installs: objects that `configure` adds to have two owners.
 pub const BOOTSTRAP_MANAGER: &str = "tiphys.bootstrap";
-/// Into how many ConfigMaps the deployed graph may be split: a Role has to name them all.
-pub(crate) const GRAPH_SHARDS: usize = 8;
+/// How many ConfigMaps a bank of the deployed graph has: a Role has to name them all.
+const BANK_SIZE: usize = 3;
 
 /// The platform's Lease, ServiceAccount, Role, RoleBinding and first ConfigMap.
 #[must_use]
@@ -28,12 +28,28 @@ fn of(platform: &PlatformName) -> String {
     format!("tiphys-{platform}")
 }
 
-/// The ConfigMaps that may hold the deployed graph.
+/// The ConfigMaps of a platform's deployed graph. A graph that does not fit into the first one goes
+/// on in one of two banks, so that a new graph can be written beside the one that counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GraphNames {
+    pub first: String,
+    pub banks: [Vec<String>; 2],
+}
+
+impl GraphNames {
+    /// All names that are ever used.
+    pub fn all(&self) -> impl Iterator<Item = &str> {
+        let banked = self.banks.iter().flatten();
+        std::iter::once(&self.first).chain(banked).map(String::as_str)
+    }
+}
+
+/// A platform's name has no dot, so no name of a bank is the first name of another platform.
 #[must_use]
-pub fn graph(platform: &PlatformName) -> Vec<String> {
-    let name = of(platform);
-    let shards = (1..GRAPH_SHARDS).map(|number| format!("{name}-{number}"));
-    [name.clone()].into_iter().chain(shards).collect()
+pub fn graph(platform: &PlatformName) -> GraphNames {
+    let first = of(platform);
+    let bank = |bank: &str| (1..=BANK_SIZE).map(|at| format!("{first}.{bank}{at}")).collect();
+    GraphNames { banks: [bank("a"), bank("b")], first }
 }
 
 #[must_use]
@@ -92,5 +108,23 @@ impl std::fmt::Display for Purpose {
             Purpose::Deploy => "deploy",
             Purpose::Teardown => "teardown",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_config_map_of_a_graph_is_that_of_another_platform() {
+        let ends = ["", "-1", "-a1", "-a", "a1", "-b-1", "-1-1"];
+        let graphs = ends.map(|end| graph(&PlatformName::parse(&format!("prod{end}")).unwrap()));
+        let names: Vec<&str> = graphs.iter().flat_map(GraphNames::all).collect();
+        let different: std::collections::BTreeSet<&&str> = names.iter().collect();
+        assert_eq!(different.len(), names.len(), "{names:?}");
+        for banked in graphs.iter().flat_map(|graph| graph.banks.iter().flatten()) {
+            let platform = banked.strip_prefix("tiphys-").unwrap();
+            assert!(PlatformName::parse(platform).is_err(), "{banked} could be a first name");
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 
 use tiphys_cluster::RequestError;
+use tiphys_cluster::names::PLATFORM_LABEL;
 use tiphys_model::{Exit, Explain, Explanation, PlatformName};
 
 #[derive(Debug, thiserror::Error)]
@@ -12,6 +13,13 @@ pub enum GraphError {
     Unreadable {
         map: String,
         source: io::Error,
+    },
+    /// The ConfigMap does not say that it is the platform's.
+    Foreign {
+        map: String,
+        platform: String,
+        /// Whose it says to be.
+        owner: Option<String>,
     },
     Unwritable(#[source] io::Error),
     /// It does not fit into its ConfigMaps.
@@ -47,6 +55,15 @@ impl Explain for GraphError {
                 format!("it cannot be read: {source}"),
             )
             .hint("delete it, and deploy again"),
+            GraphError::Foreign { map, platform, owner } => Explanation::new(
+                Exit::Configuration,
+                format!("the ConfigMap `{map}` does not belong to the platform `{platform}`"),
+                match owner {
+                    Some(owner) => format!("its label {PLATFORM_LABEL} says `{owner}`"),
+                    None => format!("it has no label {PLATFORM_LABEL}"),
+                },
+            )
+            .hint("give the platform another name, or delete the ConfigMap if nobody needs it"),
             GraphError::Unwritable(source) => {
                 Explanation::new(Exit::Failed, NOT_KEPT, source.to_string())
             }

@@ -66,7 +66,7 @@ pub(super) fn in_kubernetes(platform: &Platform) -> [Value; 3] {
 fn rules(platform: &Platform) -> Value {
     let name = names::own(platform);
     let graph = names::graph(&platform.name);
-    let graph: Vec<&str> = graph.iter().map(String::as_str).collect();
+    let graph: Vec<&str> = graph.all().collect();
     let anywhere = |group: &str, resource: &str, verbs: &[&str]| json!({ "apiGroups": [group], "resources": [resource], "verbs": verbs });
     let only = |group: &str, resource: &str, names: &[&str], verbs: &[&str]| {
         json!({
