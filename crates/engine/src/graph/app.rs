@@ -68,9 +68,11 @@ impl DeployedApp {
         }
     }
 
-    #[must_use]
-    pub fn dependencies(&self) -> &BTreeSet<String> {
-        self.done.as_ref().unwrap_or(&self.planned)
+    /// What it was deployed after, and what a run that may have died would deploy it after: as far
+    /// as that run came, both hold.
+    pub(super) fn dependencies(&self) -> BTreeSet<&str> {
+        let done = self.done.iter().flatten();
+        done.chain(&self.planned).map(String::as_str).collect()
     }
 
     /// The app as a run needs it; nothing, if no app has such a name. `dependencies` are positions

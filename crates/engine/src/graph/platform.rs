@@ -65,14 +65,14 @@ impl Settings {
 }
 
 impl DeployedGraph {
-    /// The platform that was deployed. Edges of different runs may contradict each other; then
-    /// those of the run that began last count.
+    /// The platform that was deployed. Edges of the last Done and of the last plan count both,
+    /// unless they contradict each other; then those of the plan do.
     pub fn platform(&self, name: &PlatformName, namespace: &str) -> Result<Platform, GraphError> {
         let names: Vec<&str> = self.apps.keys().map(String::as_str).collect();
         let mut edges = self.edges(DeployedApp::dependencies);
         let mut graph = Graph::new(self.apps.len(), &edges);
         if !graph.cycles().is_empty() {
-            edges = self.edges(|app| &app.planned);
+            edges = self.edges(|app| app.planned.iter().map(String::as_str).collect());
             graph = Graph::new(self.apps.len(), &edges);
         }
         if let Some(cycle) = graph.cycles().first() {
@@ -99,7 +99,7 @@ impl DeployedGraph {
     }
 
     /// What is not deployed any more is no dependency.
-    fn edges<'a>(&'a self, of: impl Fn(&'a DeployedApp) -> &'a BTreeSet<String>) -> Vec<Edge> {
+    fn edges<'a>(&'a self, of: impl Fn(&'a DeployedApp) -> BTreeSet<&'a str>) -> Vec<Edge> {
         let positions: BTreeMap<&str, AppIx> = self
             .apps
             .keys()
@@ -108,9 +108,9 @@ impl DeployedGraph {
             .collect();
         let mut edges = Vec::new();
         for (position, app) in self.apps.values().enumerate() {
-            let known = of(app).iter().filter_map(|name| positions.get(name.as_str()));
             let dependant = AppIx::new(position);
-            edges.extend(known.map(|app| Edge { dependant, dependency: *app }));
+            let known = of(app).into_iter().filter_map(|name| positions.get(name).copied());
+            edges.extend(known.map(|dependency| Edge { dependant, dependency }));
         }
         edges
     }
@@ -118,6 +118,9 @@ impl DeployedGraph {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
     use crate::graph::Names;
 
@@ -153,18 +156,72 @@ mod tests {
     }
 
     #[test]
-    fn the_edges_of_the_last_done_count() {
-        let graph = graph(&[("a", app(Some(&[]), &["b"])), ("b", app(None, &["a", "gone"]))]);
-        assert_eq!(edges(&graph).unwrap(), ["b->a"]);
+    fn edges_of_the_last_done_and_of_the_last_plan_count() {
+        let graph = graph(&[
+            ("a", app(None, &[])),
+            ("b", app(Some(&["a", "gone"]), &[])),
+            ("c", app(Some(&["a"]), &["b"])),
+        ]);
+        assert_eq!(edges(&graph).unwrap(), ["b->a", "c->a", "c->b"]);
     }
 
     #[test]
-    fn edges_of_different_runs_that_contradict_each_other_give_way_to_the_planned_ones() {
-        let turned = [("a", app(Some(&["b"]), &[])), ("b", app(Some(&["a"]), &["a"]))];
+    fn edges_that_contradict_each_other_give_way_to_the_planned_ones() {
+        let turned = [("a", app(Some(&["b"]), &[])), ("b", app(Some(&[]), &["a"]))];
         assert_eq!(edges(&graph(&turned)).unwrap(), ["b->a"]);
         let circle = [("a", app(Some(&["b"]), &["b"])), ("b", app(Some(&["a"]), &["a"]))];
         let error = edges(&graph(&circle)).unwrap_err();
         assert!(matches!(error, GraphError::Circle { .. }), "{error}");
+    }
+
+    /// For each app the apps that it depends on: those that come before it in some order.
+    fn acyclic(apps: usize) -> impl Strategy<Value = Vec<BTreeSet<usize>>> {
+        let order = Just((0..apps).collect::<Vec<_>>()).prop_shuffle();
+        let chosen = vec(vec(any::<bool>(), apps), apps);
+        (order, chosen).prop_map(move |(order, chosen)| {
+            let before = |app: usize, other: &usize| order[*other] < order[app];
+            let of = |app: usize| {
+                let chosen = (0..apps).filter(|other| chosen[app][*other]);
+                chosen.filter(|other| before(app, other)).collect()
+            };
+            (0..apps).map(of).collect()
+        })
+    }
+
+    fn is_acyclic(edges: &[BTreeSet<usize>]) -> bool {
+        let mut left: BTreeSet<usize> = (0..edges.len()).collect();
+        while let Some(free) = left.iter().copied().find(|app| edges[*app].is_disjoint(&left)) {
+            left.remove(&free);
+        }
+        left.is_empty()
+    }
+
+    fn two_runs() -> impl Strategy<Value = (Vec<BTreeSet<usize>>, Vec<BTreeSet<usize>>)> {
+        (2..7_usize).prop_flat_map(|apps| (acyclic(apps), acyclic(apps)))
+    }
+
+    proptest! {
+        #[test]
+        fn what_two_runs_leave_is_a_platform_with_all_that_was_planned_and_with_both_if_it_can_be(
+            (done, planned) in two_runs(),
+        ) {
+            let names = |apps: &BTreeSet<usize>| apps.iter().map(|app| format!("app{app}")).collect();
+            let apps = done.iter().zip(&planned).enumerate().map(|(at, (done, planned))| {
+                let deployed = DeployedApp {
+                    done: Some(names(done)), planned: names(planned), ..app(None, &[])
+                };
+                (format!("app{at}"), deployed)
+            });
+            let graph = DeployedGraph { apps: apps.collect(), ..graph(&[]) };
+            let platform = graph.platform(&PlatformName::parse("prod").unwrap(), "argocd").unwrap();
+            let edges: Vec<BTreeSet<usize>> = platform.graph.apps().map(|app| {
+                platform.graph.dependencies(app).iter().map(|app| app.position()).collect()
+            }).collect();
+            prop_assert!(is_acyclic(&edges), "{:?}", edges);
+            let both: Vec<_> = done.iter().zip(&planned).map(|(done, planned)| done | planned).collect();
+            let expected = if is_acyclic(&both) { both } else { planned };
+            prop_assert_eq!(edges, expected);
+        }
     }
 
     #[test]
