@@ -3,7 +3,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use tiphys_run::{Action, Event, Revisions, Verdict};
 
 use crate::engine::{Engine, RunError, Setup};
 use crate::generators::{self, GeneratorError, Generators, sets};
-use crate::graph::{DeployedGraph, GraphError, GraphStore};
+use crate::graph::{DeployedGraph, GraphError, GraphRecorder, GraphStore};
 use crate::hold::{Hold, HoldError};
 use crate::lease::{Lease, LeaseError};
 use crate::run_update::RunUpdate;
@@ -139,7 +138,8 @@ impl Deploy {
             signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
         };
         let store = GraphStore::new(&self.client, namespace, &self.platform.name);
-        let graph = RefCell::new(self.note_plan(&store).await?);
+        let planned = self.note_plan(&store).await?;
+        let graph = GraphRecorder::new(store, planned);
         let engine = self.engine.name();
         updates(RunUpdate::Began { run: run.clone(), engine, revisions: Some(revisions) });
         let collector = EvidenceCollector::with(&self.client, &argocd);
@@ -157,17 +157,19 @@ impl Deploy {
         };
         let noted = |event: &Event| {
             if let Event::Done { app, .. } = event {
-                graph.borrow_mut().done(&self.plan, *app);
+                graph.change(|graph| graph.done(&self.plan, *app));
             }
         };
         let look = async |app: &str, evidence| match &collector {
             Some(collector) => collector.gather(app, project, evidence).await.evidence,
             None => evidence,
         };
-        let verdict = self.engine.run(setup, lease, signals, &noted, look, updates).await?;
+        let fence = lease.fence();
+        let run = Box::pin(self.engine.run(setup, lease, signals, &noted, look, updates));
+        let verdict = graph.during(&fence, run).await?;
         // Whoever took the platform over keeps the graph from now on.
         if verdict != Verdict::LeaseLost {
-            store.write(&graph.into_inner()).await?;
+            graph.finish().await?;
         }
         Ok(verdict)
     }

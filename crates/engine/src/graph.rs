@@ -4,6 +4,7 @@
 mod app;
 mod error;
 mod platform;
+mod recorder;
 mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +19,7 @@ use tiphys_model::{AppIx, Plan, Platform, Role};
 pub use app::DeployedApp;
 pub use error::GraphError;
 pub use platform::Settings;
+pub(crate) use recorder::GraphRecorder;
 pub use store::GraphStore;
 
 /// What is kept.

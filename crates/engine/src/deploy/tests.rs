@@ -100,6 +100,22 @@ async fn an_app_that_nobody_creates_ends_it_before_the_graph_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_was_done_before_a_run_is_killed_is_kept() {
+    let server = argocd::server(&["a", "b"]);
+    // `b` takes its time.
+    server.next_where(
+        |asked| asked.path.contains("applications/b") && !asked.body["operation"].is_null(),
+        Answer::After(Duration::from_secs(60), Box::new(Answer::Cut)),
+    );
+    let killed = tokio::time::timeout(Duration::from_secs(12), run(&server)).await;
+    assert!(killed.is_err(), "it goes on: {killed:?}");
+    let store = GraphStore::new(&server.client(), "argocd", &testkit::platform().name);
+    let graph = store.read().await.unwrap().unwrap();
+    assert_eq!(graph.apps["a"].done, Some(BTreeSet::new()));
+    assert_eq!(graph.apps["b"].done, None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_graph_that_cannot_be_kept_after_the_run_is_said() {
     let server = argocd::server(&["a", "b"]);
     let mut writes = 0;
