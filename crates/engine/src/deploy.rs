@@ -133,7 +133,10 @@ impl Deploy {
         let project = &self.platform.argocd.project;
         let hold = Arc::new(Hold::new(self.client.clone(), namespace, project, &run));
         let revisions = tokio::select! {
-            revisions = self.bring_in(&argocd, &hold, lease.epoch(), updates) => revisions?,
+            brought = self.bring_in(&argocd, &hold, lease.epoch(), updates) => match brought {
+                Ok(revisions) => revisions,
+                Err(error) => return Err(lease.blame(error).await),
+            },
             error = lease.keep() => return Err(error.into()),
             signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
         };

@@ -225,6 +225,18 @@ impl Lease {
         }
     }
 
+    /// Why something failed that was done under this Lease. A process that was stopped for long sees
+    /// its requests fail first when it goes on; if the Lease is somebody else's by then, that is why.
+    pub(crate) async fn blame<E: From<LeaseError>>(&mut self, error: E) -> E {
+        if !self.has_run_out() {
+            return error;
+        }
+        match self.renew().await {
+            Err(NotRenewed::Lost { holder }) => LeaseError::Lost { holder }.into(),
+            Ok(()) | Err(NotRenewed::Unanswered(_)) => error,
+        }
+    }
+
     /// Somebody wrote: another holder, or we did and the answer was lost.
     async fn look_after_conflict(&mut self, name: &str) -> Result<(), NotRenewed> {
         let found = self.leases.get_opt(name).await.map_err(unanswered)?;

@@ -211,7 +211,10 @@ impl Teardown {
         signals: &mut Signals,
     ) -> Result<End, TeardownError> {
         let (argocd, graph) = tokio::select! {
-            prepared = self.prepare(context) => prepared?,
+            prepared = self.prepare(context) => match prepared {
+                Ok(prepared) => prepared,
+                Err(error) => return Err(lease.blame(error).await),
+            },
             error = lease.keep() => return Err(error.into()),
             signal = signals.next() => return Ok(End::stays(Verdict::Interrupted(signal))),
         };
@@ -231,7 +234,10 @@ impl Teardown {
             return Ok(End::stays(verdict));
         }
         tokio::select! {
-            end = self.finish(context, graph) => end,
+            end = self.finish(context, graph) => match end {
+                Ok(end) => Ok(end),
+                Err(error) => Err(lease.blame(error).await),
+            },
             error = lease.keep() => Err(error.into()),
             signal = signals.next() => Ok(End::stays(Verdict::Interrupted(signal))),
         }

@@ -181,3 +181,27 @@ async fn what_is_given_up_late_is_not_taken_from_its_next_holder() {
     lease.release().await.unwrap();
     assert_eq!(holder(&server).as_deref(), Some("another"));
 }
+
+/// What a run that was stopped sees first when it goes on.
+fn timed_out() -> LeaseError {
+    let unanswered = std::io::Error::other("no answer within 60 s");
+    RequestError::because("it cannot be read")(kube::Error::ReadEvents(unanswered)).into()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_was_stopped_blames_the_lease_that_it_lost() {
+    let (server, mut lease) = held().await;
+    tokio::time::sleep(seconds(29)).await;
+    write(&server, Some("another"));
+    let early = lease.blame(timed_out()).await;
+    assert!(matches!(early, LeaseError::Request(_)), "it is still ours: {early}");
+    tokio::time::sleep(seconds(60)).await;
+    let error = lease.blame(timed_out()).await;
+    assert!(matches!(error, LeaseError::Lost { ref holder } if holder == "another"), "{error}");
+    assert!(lease.has_run_out());
+
+    let (_server, mut lease) = held().await;
+    tokio::time::sleep(seconds(60)).await;
+    let error = lease.blame(timed_out()).await;
+    assert!(matches!(error, LeaseError::Request(_)), "nobody took it: {error}");
+}
