@@ -163,7 +163,7 @@ impl GraphStore {
         first.and_then(|first| continued(&self.names, first.annotations())).unwrap_or_default()
     }
 
-    /// Writes one ConfigMap, if it is still the one that was `found`.
+    /// Writes one ConfigMap: the one that was `found`, as it was found, or a new one.
     async fn apply(
         &self,
         name: &str,
