@@ -6,6 +6,7 @@ use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
+use super::finalizers;
 use crate::application::{Application, OPERATION_INFO, REFRESH};
 use crate::messages::OPERATION_IN_PROGRESS;
 use crate::rest::{CallError, REFRESH_MISSED, REFRESH_TIMEOUT, Refusal, SyncRequest};
@@ -15,9 +16,9 @@ use tiphys_cluster::{Cause, RequestError};
 
 /// Who asks, for people who look at an operation.
 const USER: &str = "tiphys";
-/// With it, Argo CD deletes in the foreground what an Application has applied.
-const FINALIZER: &str = "resources-finalizer.argocd.argoproj.io/foreground";
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// How often an Application that somebody else keeps changing is read again before it is deleted.
+const DELETE_ATTEMPTS: u32 = 10;
 
 #[derive(Clone)]
 pub struct FieldsClient {
@@ -37,7 +38,7 @@ impl FieldsClient {
             let began = Instant::now();
             while began.elapsed() < timeout {
                 tokio::time::sleep(POLL_INTERVAL).await;
-                let application = self.applications.get(app).await.map_err(|e| refused(app, e))?;
+                let application = self.read(app).await?;
                 if application.annotation(REFRESH).is_none() {
                     return Ok(application);
                 }
@@ -52,7 +53,7 @@ impl FieldsClient {
         app: &str,
         request: SyncRequest<'_>,
     ) -> Result<Application, CallError> {
-        let before = self.applications.get(app).await.map_err(|e| refused(app, e))?;
+        let before = self.read(app).await?;
         if before.operation.is_some() {
             let message = OPERATION_IN_PROGRESS.to_owned();
             return Err(CallError::Refused { refusal: Refusal::Busy, message });
@@ -62,7 +63,7 @@ impl FieldsClient {
 
     pub(super) async fn terminate(&self, app: &str) -> Result<(), CallError> {
         let stop = json!({ "status": { "operationState": { "phase": "Terminating" } } });
-        let before = self.applications.get(app).await.map_err(|e| refused(app, e))?;
+        let before = self.read(app).await?;
         if before.operation.is_none() {
             let message = "no operation is in progress".to_owned();
             return Err(CallError::Refused { refusal: Refusal::Other, message });
@@ -71,27 +72,64 @@ impl FieldsClient {
     }
 
     pub(super) async fn delete(&self, app: &str) -> Result<(), CallError> {
-        let before = self.applications.get(app).await.map_err(|e| refused(app, e))?;
-        let finalizers = before.metadata.finalizers.unwrap_or_default();
-        if !finalizers.iter().any(|finalizer| finalizer == FINALIZER) {
-            let cascade = json!({ "metadata": { "finalizers": [FINALIZER] } });
-            self.patch(app, &cascade).await?;
-        }
-        self.delete_object(app, before.metadata.uid).await
+        self.delete_with(app, finalizers::cascading).await
     }
 
     pub(super) async fn delete_orphaning(&self, app: &str) -> Result<(), CallError> {
-        let before = self.applications.get(app).await.map_err(|e| refused(app, e))?;
-        if before.metadata.finalizers.is_some_and(|finalizers| !finalizers.is_empty()) {
-            self.patch(app, &json!({ "metadata": { "finalizers": null } })).await?;
-        }
-        self.delete_object(app, before.metadata.uid).await
+        self.delete_with(app, finalizers::orphaning).await
     }
 
-    /// Another one of the same name is not what was meant.
-    async fn delete_object(&self, app: &str, uid: Option<String>) -> Result<(), CallError> {
-        let deleted = self.applications.delete(app, &delete::only(uid)).await;
-        deleted.map(|_| ()).map_err(|error| refused(app, error))
+    /// Deletes it with the finalizers that `change` makes of its own. Who changes it in between
+    /// starts it over: a finalizer of theirs must neither be dropped nor be missed.
+    async fn delete_with(
+        &self,
+        app: &str,
+        change: fn(&[String]) -> Option<Vec<String>>,
+    ) -> Result<(), CallError> {
+        let mut found = self.read(app).await?;
+        let meant = found.metadata.uid.clone();
+        for attempt in 1.. {
+            match self.delete_as_found(found, change).await {
+                Err(CallError::Refused { refusal: Refusal::Busy, .. })
+                    if attempt < DELETE_ATTEMPTS => {}
+                ended => return ended,
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+            found = self.read(app).await?;
+            // Another one of the same name is not what was meant.
+            if found.metadata.uid != meant {
+                return Ok(());
+            }
+        }
+        unreachable!("the loop ends by returning")
+    }
+
+    async fn delete_as_found(
+        &self,
+        mut found: Application,
+        change: fn(&[String]) -> Option<Vec<String>>,
+    ) -> Result<(), CallError> {
+        let app = found.name().to_owned();
+        let before = found.metadata.finalizers.as_deref().unwrap_or_default();
+        let after = change(before);
+        // What is being deleted, Kubernetes lets nobody add a finalizer to.
+        let adds = |after: &Vec<String>| after.iter().any(|finalizer| !before.contains(finalizer));
+        let going = found.metadata.deletion_timestamp.is_some();
+        if let Some(finalizers) = after.filter(|after| !(going && adds(after))) {
+            let version = &found.metadata.resource_version;
+            let metadata = json!({ "resourceVersion": version, "finalizers": finalizers });
+            found = self.patch(&app, &json!({ "metadata": metadata })).await?;
+        }
+        let mut params = delete::only(found.metadata.uid);
+        if let Some(preconditions) = &mut params.preconditions {
+            preconditions.resource_version = found.metadata.resource_version;
+        }
+        let deleted = self.applications.delete(&app, &params).await;
+        deleted.map(|_| ()).map_err(|error| refused(&app, error))
+    }
+
+    async fn read(&self, app: &str) -> Result<Application, CallError> {
+        self.applications.get(app).await.map_err(|error| refused(app, error))
     }
 
     async fn patch(&self, app: &str, patch: &Value) -> Result<Application, CallError> {
@@ -140,40 +178,4 @@ fn refused(app: &str, error: kube::Error) -> CallError {
 }
 
 #[cfg(test)]
-mod tests {
-    use tiphys_run::Revisions;
-
-    use super::*;
-
-    fn written(revisions: &[&str]) -> Value {
-        let before: Application = serde_json::from_value(json!({
-            "metadata": { "name": "vault", "resourceVersion": "7" },
-            "spec": { "syncPolicy": { "syncOptions": ["CreateNamespace=true"] } },
-        }))
-        .unwrap();
-        let id = "0123456789ab/vault/1/1".parse().unwrap();
-        let revisions = Revisions(revisions.iter().map(|revision| (*revision).into()).collect());
-        let request =
-            SyncRequest { project: "p", operation: &id, revisions: &revisions, prune: true };
-        operation(&before, request)
-    }
-
-    #[test]
-    fn an_operation_says_what_the_api_would_say() {
-        let patch = written(&["abc"]);
-        assert_eq!(patch["metadata"]["resourceVersion"], "7");
-        assert_eq!(patch["operation"]["sync"]["revision"], "abc");
-        assert_eq!(patch["operation"]["sync"]["prune"], true);
-        assert_eq!(patch["operation"]["sync"]["syncOptions"], json!(["CreateNamespace=true"]));
-        assert_eq!(patch["operation"]["info"][0]["value"], "0123456789ab/vault/1/1");
-        assert!(patch["operation"]["initiatedBy"].get("automated").is_none(), "it is a manual one");
-        assert!(patch["status"]["operationState"].is_null());
-    }
-
-    #[test]
-    fn several_sources_have_a_revision_each() {
-        let sync = &written(&["abc", "1.2.3"])["operation"]["sync"];
-        assert_eq!(sync["revisions"], json!(["abc", "1.2.3"]));
-        assert!(sync.get("revision").is_none());
-    }
-}
+mod tests;

@@ -1,0 +1,180 @@
+use std::sync::{Arc, Mutex};
+
+use http::Method;
+use tiphys_cluster::scripted::{self, Answer, Asked};
+use tiphys_run::Revisions;
+
+use super::*;
+
+fn written(revisions: &[&str]) -> Value {
+    let before: Application = serde_json::from_value(json!({
+        "metadata": { "name": "vault", "resourceVersion": "7" },
+        "spec": { "syncPolicy": { "syncOptions": ["CreateNamespace=true"] } },
+    }))
+    .unwrap();
+    let id = "0123456789ab/vault/1/1".parse().unwrap();
+    let revisions = Revisions(revisions.iter().map(|revision| (*revision).into()).collect());
+    let request = SyncRequest { project: "p", operation: &id, revisions: &revisions, prune: true };
+    operation(&before, request)
+}
+
+#[test]
+fn an_operation_says_what_the_api_would_say() {
+    let patch = written(&["abc"]);
+    assert_eq!(patch["metadata"]["resourceVersion"], "7");
+    assert_eq!(patch["operation"]["sync"]["revision"], "abc");
+    assert_eq!(patch["operation"]["sync"]["prune"], true);
+    assert_eq!(patch["operation"]["sync"]["syncOptions"], json!(["CreateNamespace=true"]));
+    assert_eq!(patch["operation"]["info"][0]["value"], "0123456789ab/vault/1/1");
+    assert!(patch["operation"]["initiatedBy"].get("automated").is_none(), "it is a manual one");
+    assert!(patch["status"]["operationState"].is_null());
+}
+
+#[test]
+fn several_sources_have_a_revision_each() {
+    let sync = &written(&["abc", "1.2.3"])["operation"]["sync"];
+    assert_eq!(sync["revisions"], json!(["abc", "1.2.3"]));
+    assert!(sync.get("revision").is_none());
+}
+
+/// Sees each request first: it may answer it, or change what is there.
+type Script = Box<dyn FnMut(&Asked, &mut Value) -> Option<Answer> + Send>;
+
+/// A server with one Application that checks versions and uids, and what it was asked to change.
+fn serve(mut metadata: Value, mut script: Script) -> (FieldsClient, Arc<Mutex<Vec<Value>>>) {
+    let writes: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let seen = writes.clone();
+    let client = scripted::client(move |asked| {
+        if asked.method != Method::GET {
+            seen.lock().unwrap().push(asked.body.clone());
+        }
+        if let Some(answer) = script(asked, &mut metadata) {
+            return answer;
+        }
+        let guard = match asked.method {
+            Method::PATCH => &asked.body["metadata"]["resourceVersion"],
+            Method::DELETE => &asked.body["preconditions"]["resourceVersion"],
+            _ => return Answer::Object(object(&metadata)),
+        };
+        if *guard != metadata["resourceVersion"] {
+            return Answer::refused(409, "the object has been modified");
+        }
+        if asked.method == Method::DELETE {
+            assert_eq!(asked.body["preconditions"]["uid"], metadata["uid"]);
+            seen.lock().unwrap().push(json!({ "deletedWith": metadata["finalizers"] }));
+            return Answer::Object(json!({ "kind": "Status", "status": "Success" }));
+        }
+        metadata["finalizers"] = asked.body["metadata"]["finalizers"].clone();
+        metadata["resourceVersion"] = "100".into();
+        Answer::Object(object(&metadata))
+    });
+    (FieldsClient::new(Api::namespaced(client, "argocd")), writes)
+}
+
+fn object(metadata: &Value) -> Value {
+    json!({ "metadata": metadata, "spec": { "project": "p" } })
+}
+
+fn metadata(finalizers: &[&str]) -> Value {
+    json!({ "name": "vault", "uid": "u", "resourceVersion": "7", "finalizers": finalizers })
+}
+
+const CASCADE: &str = "resources-finalizer.argocd.argoproj.io";
+const HOOK: &str = "post-delete-finalizer.argocd.argoproj.io";
+
+#[tokio::test(start_paused = true)]
+async fn others_finalizers_stay_when_an_application_is_deleted() {
+    let (fields, writes) = serve(metadata(&[HOOK]), Box::new(|_, _| None));
+    fields.delete("vault").await.unwrap();
+    let foreground = format!("{CASCADE}/foreground");
+    let writes = writes.lock().unwrap();
+    assert_eq!(writes[0]["metadata"]["finalizers"], json!([HOOK, foreground]));
+    assert_eq!(writes[1]["preconditions"], json!({ "uid": "u", "resourceVersion": "100" }));
+    assert_eq!(writes[2]["deletedWith"], json!([HOOK, foreground]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn others_finalizers_stay_when_what_was_applied_does() {
+    let (fields, writes) = serve(metadata(&[CASCADE, HOOK]), Box::new(|_, _| None));
+    fields.delete_orphaning("vault").await.unwrap();
+    let writes = writes.lock().unwrap();
+    assert_eq!(writes.last().unwrap()["deletedWith"], json!([HOOK]));
+}
+
+/// Before the first write, or between it and the deletion.
+#[tokio::test(start_paused = true)]
+async fn a_finalizer_that_comes_in_between_is_kept() {
+    for method in [Method::PATCH, Method::DELETE] {
+        let mut came = false;
+        let comes = move |asked: &Asked, metadata: &mut Value| {
+            if asked.method == method && !std::mem::replace(&mut came, true) {
+                let finalizers = metadata["finalizers"].as_array_mut().unwrap();
+                finalizers.insert(0, HOOK.into());
+                metadata["resourceVersion"] = "50".into();
+            }
+            None
+        };
+        let (fields, writes) = serve(metadata(&[]), Box::new(comes));
+        fields.delete("vault").await.unwrap();
+        let foreground = format!("{CASCADE}/foreground");
+        let writes = writes.lock().unwrap();
+        assert_eq!(writes.last().unwrap()["deletedWith"], json!([HOOK, foreground]));
+    }
+}
+
+/// Somebody sets again what would take along all that was to stay.
+#[tokio::test(start_paused = true)]
+async fn a_cascade_that_comes_in_between_is_removed_again() {
+    let mut came = false;
+    let comes = move |asked: &Asked, metadata: &mut Value| {
+        if asked.method == Method::DELETE && !std::mem::replace(&mut came, true) {
+            metadata["finalizers"] = json!([HOOK, CASCADE]);
+            metadata["resourceVersion"] = "50".into();
+        }
+        None
+    };
+    let (fields, writes) = serve(metadata(&[CASCADE, HOOK]), Box::new(comes));
+    fields.delete_orphaning("vault").await.unwrap();
+    let writes = writes.lock().unwrap();
+    assert_eq!(writes.last().unwrap()["deletedWith"], json!([HOOK]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_somebody_changes_for_ever_is_busy_and_no_longer_asked_for() {
+    let always = |asked: &Asked, _: &mut Value| {
+        (asked.method == Method::DELETE).then(|| Answer::refused(409, "modified"))
+    };
+    let (fields, writes) = serve(metadata(&[CASCADE]), Box::new(always));
+    let error = fields.delete("vault").await.unwrap_err();
+    assert!(matches!(error, CallError::Refused { refusal: Refusal::Busy, .. }), "{error}");
+    assert_eq!(writes.lock().unwrap().len(), DELETE_ATTEMPTS as usize);
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_one_of_the_same_name_is_left_alone() {
+    let mut reads = 0;
+    let replaced = move |asked: &Asked, _: &mut Value| match asked.method {
+        Method::GET => {
+            reads += 1;
+            (reads == 2).then(|| Answer::Object(object(&json!({ "name": "vault", "uid": "v" }))))
+        }
+        _ => Some(Answer::refused(409, "modified")),
+    };
+    let (fields, writes) = serve(metadata(&[CASCADE]), Box::new(replaced));
+    fields.delete("vault").await.unwrap();
+    assert_eq!(writes.lock().unwrap().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_added_to_what_is_being_deleted() {
+    let mut going = metadata(&[HOOK]);
+    going["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+    let (fields, writes) = serve(going.clone(), Box::new(|_, _| None));
+    fields.delete("vault").await.unwrap();
+    assert_eq!(writes.lock().unwrap().last().unwrap()["deletedWith"], json!([HOOK]));
+    // But what would cascade is removed.
+    going["finalizers"] = json!([HOOK, CASCADE]);
+    let (fields, writes) = serve(going, Box::new(|_, _| None));
+    fields.delete_orphaning("vault").await.unwrap();
+    assert_eq!(writes.lock().unwrap().last().unwrap()["deletedWith"], json!([HOOK]));
+}
