@@ -6,6 +6,7 @@
 pub mod application;
 mod client;
 pub mod credentials;
+pub mod hooks;
 pub mod installation;
 mod messages;
 pub mod rest;

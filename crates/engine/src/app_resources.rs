@@ -6,10 +6,11 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use kube::Client;
+use kube::api::ObjectMeta;
 use tiphys_run::Evidence;
 
 use tiphys_argocd::application::Application;
-use tiphys_argocd::tracking;
+use tiphys_argocd::{hooks, tracking};
 use tiphys_cluster::stuck;
 use tiphys_cluster::{Kinds, ObjectName};
 use tiphys_evidence::EvidenceCollector;
@@ -54,18 +55,21 @@ impl AppResources {
         self.known.lock().ok().and_then(|known| known.get(app).cloned()).unwrap_or_default()
     }
 
-    /// Returns when nothing of the app is there any more. Whether that takes too long is for the
-    /// run to judge.
-    pub(crate) async fn await_gone(&self, app: &str) {
-        while !self.left(app).await.is_empty() {
+    /// Returns when nothing of the app is there any more but hooks, and names those. Whether that
+    /// takes too long is for the run to judge.
+    pub(crate) async fn await_gone(&self, app: &str) -> Vec<ObjectName> {
+        loop {
+            let Left { awaited, hooks } = self.left(app).await;
+            if awaited.is_empty() {
+                return hooks;
+            }
             tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
-    /// What the app has applied and should have gone with it. What we may not look at, we have
-    /// Argo CD's word for.
-    async fn left(&self, app: &str) -> Vec<ObjectName> {
-        let mut left = Vec::new();
+    /// What the app has applied and is there. What we may not look at, we have Argo CD's word for.
+    async fn left(&self, app: &str) -> Left {
+        let mut left = Left::default();
         for object in self.of(app) {
             let found = match self.kinds.get(&object).await {
                 Ok(Some(found)) => found,
@@ -73,14 +77,11 @@ impl AppResources {
                 Err(kube::Error::Api(status)) if status.code < 500 => continue,
                 // Nobody knows.
                 Err(_) => {
-                    left.push(object);
+                    left.awaited.push(object);
                     continue;
                 }
             };
-            let its = tracking::app_of(&object, &found.metadata) == Some(app);
-            if its && !tracking::outlives_its_app(&object, &found.metadata) {
-                left.push(object);
-            }
+            left.take(app, object, &found.metadata);
         }
         left
     }
@@ -107,11 +108,82 @@ impl AppResources {
             evidence.likely = Some(stuck.next());
             return evidence;
         }
-        let left = self.left(app).await;
+        let left = self.left(app).await.awaited;
         if !left.is_empty() {
             let names: Vec<String> = left.iter().map(ToString::to_string).collect();
             evidence.resource = Some(format!("still there: {}", names.join(", ")));
         }
         evidence
+    }
+}
+
+/// What is there of an app whose Application is gone.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Left {
+    /// It should have gone, too.
+    awaited: Vec<ObjectName>,
+    /// Argo CD is done with these, and leaves them.
+    hooks: Vec<ObjectName>,
+}
+
+impl Left {
+    fn take(&mut self, app: &str, object: ObjectName, metadata: &ObjectMeta) {
+        if tracking::app_of(&object, metadata) != Some(app)
+            || tracking::outlives_its_app(&object, metadata)
+        {
+            return;
+        }
+        if !hooks::is_hook(metadata) {
+            self.awaited.push(object);
+        } else if metadata.deletion_timestamp.is_none() {
+            self.hooks.push(object);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn left(metadata: Value) -> Left {
+        let name = |text: &str| text.to_owned();
+        let object = ObjectName {
+            group: name("batch"),
+            kind: name("Job"),
+            namespace: name("db"),
+            name: name("clean"),
+        };
+        let mut left = Left::default();
+        left.take("db", object, &serde_json::from_value(metadata).unwrap());
+        left
+    }
+
+    #[test]
+    fn a_hook_is_not_waited_for() {
+        let (label, hook) = ("app.kubernetes.io/instance", "argocd.argoproj.io/hook");
+        let count = |left: Left| (left.awaited.len(), left.hooks.len());
+        let labels = json!({ label: "db" });
+        let annotations = json!({ hook: "PostDelete" });
+        let going = "2026-01-01T00:00:00Z";
+        for (metadata, expected) in [
+            (json!({ "labels": labels }), (1, 0)),
+            (json!({ "labels": labels, "deletionTimestamp": going }), (1, 0)),
+            (json!({ "labels": labels, "annotations": annotations }), (0, 1)),
+            (json!({ "labels": labels, "annotations": { "helm.sh/hook": "post-delete" } }), (0, 1)),
+            (
+                json!({ "labels": labels, "annotations": annotations, "deletionTimestamp": going }),
+                (0, 0),
+            ),
+            (json!({ "labels": { label: "other" } }), (0, 0)),
+            (json!({ "labels": { label: "other" }, "annotations": annotations }), (0, 0)),
+            (
+                json!({ "labels": labels, "annotations": { "helm.sh/resource-policy": "keep" } }),
+                (0, 0),
+            ),
+        ] {
+            assert_eq!(count(left(metadata.clone())), expected, "{metadata}");
+        }
     }
 }
