@@ -3,13 +3,16 @@
 mod drive;
 mod effects;
 mod frozen;
+mod gone;
 mod kubernetes_events;
 mod probe_schedule;
 mod rate_limit;
+#[cfg(test)]
+mod tests;
+mod tolerance;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Instant;
 
 use kube::Api;
 use tiphys_model::AppIx;
@@ -26,6 +29,7 @@ use kubernetes_events::EventPublisher;
 use probe_schedule::{ProbeSchedule, Probes};
 use tiphys_argocd::watch;
 use tiphys_evidence::EvidenceCollector;
+use tolerance::Tolerance;
 
 /// Runs to the end, and renews the Lease meanwhile.
 pub(crate) async fn run(
@@ -61,7 +65,7 @@ pub(crate) async fn run(
     let machine = Machine::new(setup.plan.clone(), setup.action, lease.epoch());
     let local = Local {
         driver: Driver::new(machine),
-        began: Instant::now(),
+        began: drive::now(),
         first: Some(vec![None; names.len()]),
         first_probes: None,
         schedule,
@@ -72,6 +76,9 @@ pub(crate) async fn run(
         events,
         updates,
         held: setup.held,
+        going: BTreeSet::new(),
+        watch: Tolerance::new(watch::LONGEST_GAP),
+        requests: BTreeMap::new(),
     };
     local.drive(seen, inbox, lease, signals).await
 }

@@ -28,6 +28,17 @@ impl Signals {
         Ok(Signals { _hangup: Some(listen(SignalKind::hangup())?), ..Signals::listen()? })
     }
 
+    /// None that anybody sends. A test that sends one to its own process reaches all of them.
+    #[cfg(test)]
+    pub(crate) fn unsent() -> Self {
+        let unsent = |kind| listen(kind).expect("signals can be received");
+        Signals {
+            interrupt: unsent(SignalKind::user_defined1()),
+            terminate: unsent(SignalKind::user_defined2()),
+            _hangup: None,
+        }
+    }
+
     pub async fn next(&mut self) -> Signal {
         tokio::select! {
             Some(()) = self.interrupt.recv() => Signal::Interrupt,

@@ -165,6 +165,7 @@ fn operation(before: &Application, request: SyncRequest<'_>) -> Value {
 }
 
 fn refused(app: &str, error: kube::Error) -> CallError {
+    let broken = matches!(&error, kube::Error::Api(status) if status.code >= 500);
     let error = RequestError::because(app)(error);
     let refusal = match error.cause() {
         Cause::Denied => Refusal::Forbidden,
@@ -172,6 +173,7 @@ fn refused(app: &str, error: kube::Error) -> CallError {
         // Somebody changed it in between: look again.
         Cause::Conflict => Refusal::Busy,
         Cause::Unreachable => return CallError::Unanswered { message: error.why() },
+        Cause::Other if broken => Refusal::Broken,
         Cause::Other => Refusal::Other,
     };
     CallError::Refused { refusal, message: error.why() }

@@ -32,8 +32,10 @@ pub enum Refusal {
     /// A window denies it, to everybody.
     Window,
     NotFound,
-    /// Another operation is under way.
+    /// Another operation is under way, or somebody else has just changed it.
     Busy,
+    /// Something went wrong inside the server; the next time it may not.
+    Broken,
     Other,
 }
 
@@ -130,6 +132,8 @@ fn refused(status: StatusCode, message: String) -> CallError {
         StatusCode::FORBIDDEN => Refusal::Forbidden,
         StatusCode::NOT_FOUND => Refusal::NotFound,
         StatusCode::BAD_REQUEST if message.contains(OPERATION_IN_PROGRESS) => Refusal::Busy,
+        StatusCode::CONFLICT => Refusal::Busy,
+        StatusCode::TOO_MANY_REQUESTS => return CallError::Unanswered { message },
         status if status.is_server_error() => return CallError::Unanswered { message },
         _ => Refusal::Other,
     };
@@ -162,6 +166,8 @@ mod tests {
                 Some(Refusal::Busy),
             ),
             (StatusCode::BAD_REQUEST, "auto-sync currently set to main", Some(Refusal::Other)),
+            (StatusCode::CONFLICT, "the object has been modified", Some(Refusal::Busy)),
+            (StatusCode::TOO_MANY_REQUESTS, "", None),
             (StatusCode::SERVICE_UNAVAILABLE, "", None),
             (StatusCode::INTERNAL_SERVER_ERROR, "", None),
         ];

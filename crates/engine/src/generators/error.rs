@@ -146,7 +146,9 @@ fn advice(error: &CallError) -> (Exit, Option<&'static str>) {
         CallError::Refused { refusal, .. } => match refusal {
             Refusal::Unauthenticated | Refusal::Forbidden => (Exit::Credentials, configure),
             Refusal::NotFound => (Exit::Configuration, configure),
-            Refusal::Window | Refusal::Busy | Refusal::Other => (Exit::Failed, None),
+            Refusal::Window | Refusal::Busy | Refusal::Broken | Refusal::Other => {
+                (Exit::Failed, None)
+            }
         },
         CallError::Unanswered { .. } => (Exit::Unreachable, None),
     }

@@ -1,12 +1,12 @@
 //! A run in progress: what comes in from outside, and what goes out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt;
-use tiphys_model::{AppIx, Role};
+use tiphys_model::{AppIx, AppName, Role};
 use tiphys_run::{
     Answer, BlockedBy, Driver, Event, Initiator, Input, Observation, Output, Time, Verdict,
 };
@@ -15,21 +15,30 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use super::effects::Effects;
 use super::kubernetes_events::EventPublisher;
 use super::probe_schedule::{ProbeRequest, ProbeResult, ProbeSchedule};
+use super::tolerance::{Decision, Tolerance};
 use crate::engine::RunError;
 use crate::lease::{Lease, LeaseError, NotRenewed, RENEWAL};
 use crate::run_update::RunUpdate;
 use crate::signals::Signals;
 use tiphys_argocd::application::Application;
 use tiphys_argocd::watch::WatchEvent;
-use tiphys_cluster::Cause;
+use tiphys_cluster::{Cause, ObjectName};
+
+/// Requests that fail are repeated before this: the machine waits half a minute at most.
+const LONGEST_GAP: Duration = Duration::from_secs(60);
 
 /// What came back from outside.
 pub(super) enum Incoming {
     /// A look, before the answer that it belongs to.
     Seen(AppIx, Box<Application>),
-    Answer(AppIx, Answer),
-    /// It is gone, and so is what it has applied.
-    Gone(AppIx, u64),
+    /// A request was answered, as far as the machine wants to know.
+    Answered { app: AppIx, doing: &'static str, answer: Option<Answer> },
+    /// A request failed in a way that ends the run, if it lasts.
+    Odd { app: AppIx, doing: &'static str, cause: Cause, error: RunError, answer: Option<Answer> },
+    /// Somebody looked, and there was none. The newest version that had been seen before.
+    Missing(AppIx, Option<u64>),
+    /// It is gone, and so is what it has applied but for these hooks.
+    Gone(AppIx, u64, Vec<ObjectName>),
     /// What a probe has found.
     Probed(ProbeResult),
     /// Nothing more can be done.
@@ -54,6 +63,17 @@ pub(super) struct Local<'a> {
     /// How many of the probes have not returned, once all has been seen.
     pub(super) first_probes: Option<usize>,
     pub(super) held: bool,
+    /// What has gone, and has left something that is still going.
+    pub(super) going: BTreeSet<AppIx>,
+    /// How the watch fares.
+    pub(super) watch: Tolerance,
+    /// And the requests for each app.
+    pub(super) requests: BTreeMap<(AppIx, &'static str), Tolerance>,
+}
+
+/// The time that the runtime goes by.
+pub(super) fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
 }
 
 impl Local<'_> {
@@ -119,37 +139,58 @@ impl Local<'_> {
     }
 
     fn on_watch_event(&mut self, event: WatchEvent) -> Result<(), RunError> {
+        let failed = match &event {
+            WatchEvent::Failed(error) => Err(error.cause()),
+            WatchEvent::Applied(_) | WatchEvent::Gone { .. } | WatchEvent::Listed(_) => Ok(()),
+        };
+        let decision = self.watch.decide(self.time(), failed);
         match event {
             WatchEvent::Applied(application) => {
                 let app = self.names.get(application.name()).copied();
                 app.map_or(Ok(()), |app| self.observe(app, &application))
             }
             WatchEvent::Gone { name, version } => {
-                let Some(app) = self.names.get(&name).copied() else { return Ok(()) };
-                if let Some(first) = &mut self.first {
-                    first[app.position()] = None;
-                } else {
-                    let (effects, incoming) = (self.effects.clone(), self.incoming.clone());
-                    tokio::spawn(async move {
-                        effects.await_gone(&name).await;
-                        incoming.send(Incoming::Gone(app, version)).unwrap_or_default();
-                    });
+                if let Some(app) = self.names.get(&name).copied() {
+                    self.gone(app, version);
                 }
                 Ok(())
             }
-            WatchEvent::Listed => self.listed(),
-            WatchEvent::Failed(error) if error.cause() == Cause::Denied => Err(error.into()),
-            // It goes on by itself; what it misses meanwhile is looked for, and if the cluster
-            // stays away, the Lease runs out.
-            WatchEvent::Failed(_) => Ok(()),
+            WatchEvent::Listed(there) => {
+                self.look_for_missing(&there);
+                self.listed()
+            }
+            WatchEvent::Failed(error) => match decision {
+                Decision::GiveUp => Err(error.into()),
+                // It goes on by itself; what it misses meanwhile is looked for, and if the cluster
+                // stays away, the Lease runs out.
+                Decision::Continue => Ok(()),
+            },
         }
     }
 
     fn on_incoming(&mut self, incoming: Incoming) -> Result<(), RunError> {
         match incoming {
             Incoming::Seen(app, application) => self.observe(app, &application),
-            Incoming::Answer(app, answer) => self.step(Input::Answered { app, answer }),
-            Incoming::Gone(app, version) => self.step(Input::Observed { app, version, seen: None }),
+            Incoming::Answered { app, doing, answer } => {
+                self.requests.remove(&(app, doing));
+                answer.map_or(Ok(()), |answer| self.step(Input::Answered { app, answer }))
+            }
+            Incoming::Odd { app, doing, cause, error, answer } => {
+                let time = self.time();
+                let tolerance = self.requests.entry((app, doing));
+                let tolerance = tolerance.or_insert_with(|| Tolerance::new(LONGEST_GAP));
+                match tolerance.decide(time, Err(cause)) {
+                    Decision::GiveUp => Err(error),
+                    Decision::Continue => {
+                        answer.map_or(Ok(()), |answer| self.step(Input::Answered { app, answer }))
+                    }
+                }
+            }
+            Incoming::Missing(app, before) => {
+                self.on_missing(app, before);
+                Ok(())
+            }
+            Incoming::Gone(app, version, hooks) => self.on_gone(app, version, &hooks),
             Incoming::Probed(result) => self.on_probe_result(result),
             Incoming::Broken(error) => Err(error),
         }
@@ -229,13 +270,13 @@ impl Local<'_> {
 
     fn schedule_probe(&mut self, app: AppIx) {
         if let Some(seen) = self.driver.seen(app) {
-            self.schedule.plan(Instant::now(), app, self.driver.machine().step(app), seen);
+            self.schedule.plan(now(), app, self.driver.machine().step(app), seen);
         }
     }
 
     /// Sends for what is due.
     fn probe(&mut self) {
-        while let Some(app) = self.schedule.due(Instant::now()) {
+        while let Some(app) = self.schedule.due(now()) {
             let Some(seen) = self.driver.seen(app) else { continue };
             let request = self.schedule.begin(app, seen);
             self.send(request);
@@ -251,9 +292,16 @@ impl Local<'_> {
         });
     }
 
-    fn step(&mut self, input: Input) -> Result<(), RunError> {
-        let millis = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let now = Time::from_millis(millis);
+    fn time(&self) -> Time {
+        Time::START + now().saturating_duration_since(self.began)
+    }
+
+    pub(super) fn name(&self, app: AppIx) -> AppName {
+        self.driver.machine().plan().app(app).app.name.clone()
+    }
+
+    pub(super) fn step(&mut self, input: Input) -> Result<(), RunError> {
+        let now = self.time();
         let Output { events, effects } = self.driver.step(now, input)?;
         for event in events {
             if let Some(app) = event.app() {
@@ -267,9 +315,9 @@ impl Local<'_> {
         }
         for effect in effects {
             let (effects, incoming) = (self.effects.clone(), self.incoming.clone());
-            let app = effect.app();
-            let name = self.driver.machine().plan().app(app).app.name.clone();
-            tokio::spawn(async move { effects.carry_out(effect, &name, &incoming).await });
+            let name = self.name(effect.app());
+            let seen = self.driver.seen(effect.app()).map(|seen| seen.version);
+            tokio::spawn(async move { effects.carry_out(effect, &name, seen, &incoming).await });
         }
         Ok(())
     }
@@ -277,8 +325,7 @@ impl Local<'_> {
     fn thaw_what_is_frozen(&self, event: &Event, app: AppIx) {
         if let Event::Blocked { why: BlockedBy::Operation { by: Initiator::Automated }, .. } = event
         {
-            let name = self.driver.machine().plan().app(app).app.name.clone();
-            let effects = self.effects.clone();
+            let (name, effects) = (self.name(app), self.effects.clone());
             tokio::spawn(async move { effects.thaw(app, name.as_str()).await });
         }
     }

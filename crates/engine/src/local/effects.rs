@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Api, Resource};
 use tiphys_model::{App, AppIx, AppName};
-use tiphys_run::{Answer, Effect, RequestNumber, SyncAnswer};
+use tiphys_run::{Answer, Effect, SyncAnswer};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::drive::Incoming;
@@ -20,7 +21,10 @@ use crate::lease::Fence;
 use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::Application;
 use tiphys_argocd::rest::{CallError, REQUEST_TIMEOUT, Refusal, SyncRequest};
-use tiphys_cluster::Cause;
+use tiphys_cluster::{Cause, ObjectName};
+use tiphys_model::Explain;
+
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What requests are made with.
 pub(super) struct Effects {
@@ -65,9 +69,11 @@ impl Effects {
     }
 
     /// In a teardown, an app is gone when all that it has applied is gone.
-    pub(super) async fn await_gone(&self, name: &str) {
-        if let Some(app_resources) = &self.app_resources {
-            app_resources.await_gone(name).await;
+    /// The hooks that stay are told.
+    pub(super) async fn await_gone(&self, name: &str) -> Vec<ObjectName> {
+        match &self.app_resources {
+            Some(app_resources) => app_resources.await_gone(name).await,
+            None => Vec::new(),
         }
     }
 
@@ -93,81 +99,133 @@ impl Effects {
     }
 
     /// Does it, and tells what came of it. What the Lease does not cover any more is not done.
+    /// `seen` is the newest version of the Application that the run has seen.
     pub(super) async fn carry_out(
         &self,
         effect: Effect,
         name: &AppName,
+        seen: Option<u64>,
         incoming: &UnboundedSender<Incoming>,
     ) {
         self.rate_limit.wait().await;
         let app = effect.app();
         let tell = |told: Incoming| incoming.send(told).unwrap_or_default();
         if !self.fence.allows(REQUEST_TIMEOUT) {
-            if let Some(answer) = not_sent(&effect) {
-                tell(Incoming::Answer(app, answer));
-            }
-            return;
+            let answer = not_sent(&effect, "the Lease was about to run out");
+            return tell(Incoming::Answered { app, doing: doing(&effect), answer });
         }
-        let (name, known) = (name.as_str(), self.known(app));
-        let answered = match effect {
+        let doing = doing(&effect);
+        tell(match self.attempt(&effect, name.as_str(), seen, incoming).await {
+            Ok(answer) => Incoming::Answered { app, doing, answer },
+            Err((cause, error)) => {
+                let answer = not_sent(&effect, &error.explain().why);
+                Incoming::Odd { app, doing, cause, error, answer }
+            }
+        });
+    }
+
+    /// One try. An error is what no other app would fare better with, if it lasts; `None`: the
+    /// machine asks again by itself.
+    async fn attempt(
+        &self,
+        effect: &Effect,
+        name: &str,
+        seen: Option<u64>,
+        incoming: &UnboundedSender<Incoming>,
+    ) -> Result<Option<Answer>, (Cause, RunError)> {
+        let (app, known) = (effect.app(), self.known(effect.app()));
+        let tell = |told: Incoming| incoming.send(told).unwrap_or_default();
+        match effect {
             Effect::Sync { operation, revisions, number, .. } => {
                 let request = SyncRequest {
                     project: &known.project,
-                    operation: &operation,
-                    revisions: &revisions,
+                    operation,
+                    revisions,
                     prune: known.prune,
                 };
-                let taken = self.argocd.sync(name, request).await;
-                sync_answer(name, taken).map(|answer| Answer::Sync { number, answer })
+                let answer = match self.argocd.sync(name, request).await {
+                    Ok(application) => accepted(&application),
+                    Err(error) => not_accepted(tolerable(effect, name, error)?),
+                };
+                Ok(Some(Answer::Sync { number: *number, answer }))
             }
             Effect::Refresh { number, .. } => {
-                self.refresh(app, name, &known, number, incoming).await
+                match self.argocd.refresh(name, &known.project).await {
+                    Ok(application) => {
+                        tell(Incoming::Seen(app, Box::new(application)));
+                        Ok(Some(Answer::Refreshed { number: *number }))
+                    }
+                    Err(error) => {
+                        tolerable(effect, name, error)?;
+                        Ok(Some(Answer::RefreshFailed { number: *number }))
+                    }
+                }
             }
             Effect::Read { number, .. } => match self.applications.get_opt(name).await {
-                Ok(application) => {
-                    if let Some(application) = application {
-                        tell(Incoming::Seen(app, Box::new(application)));
-                    }
-                    Ok(Answer::Looked { number })
+                Ok(found) => {
+                    tell(match found {
+                        Some(application) => Incoming::Seen(app, Box::new(application)),
+                        None => Incoming::Missing(app, seen),
+                    });
+                    Ok(Some(Answer::Looked { number: *number }))
                 }
-                // The machine asks again by itself.
-                Err(_) => return,
+                Err(_) => Ok(None),
             },
             Effect::Terminate { .. } => {
                 match self.argocd.terminate(name, &known.project).await {
                     // Refused: there is nothing to stop any more.
                     Ok(()) | Err(CallError::Refused { refusal: Refusal::Other, .. }) => {
-                        Ok(Answer::Terminated)
+                        Ok(Some(Answer::Terminated))
                     }
-                    Err(error) => match fatal("stop the operation of", name, &error) {
-                        Some(error) => Err(error),
-                        None => return,
-                    },
+                    Err(error) => {
+                        tolerable(effect, name, error)?;
+                        Ok(None)
+                    }
                 }
             }
             Effect::HandOff { .. } => match self.hand_off(app, name, &known).await {
-                Err(error) if error.cause() == Cause::Unreachable => return,
-                handed => handed.map(|()| Answer::HandedOff).map_err(RunError::from),
-            },
-            Effect::Delete { .. } => match self.remove(name, &known).await {
-                Ok(()) | Err(CallError::Refused { refusal: Refusal::NotFound, .. }) => {
-                    Ok(Answer::DeleteAccepted)
+                Ok(()) => Ok(Some(Answer::HandedOff)),
+                Err(error) if error.cause() == Cause::Unreachable => Ok(None),
+                Err(HoldError::Request(error)) => {
+                    Err((error.cause(), HoldError::Request(error).into()))
                 }
-                Err(error) => match fatal("delete", name, &error) {
-                    Some(error) => Err(error),
-                    None => Ok(match error {
-                        CallError::Refused { message, .. } => {
-                            Answer::DeleteRefused { message: message.into() }
-                        }
-                        CallError::Unanswered { .. } => Answer::DeleteUnanswered,
-                    }),
-                },
+                // No answer of a server, but what it says for good.
+                Err(error) => {
+                    tell(Incoming::Broken(error.into()));
+                    Ok(None)
+                }
             },
+            Effect::Delete { .. } => Ok(Some(match self.remove(name, &known).await {
+                Ok(()) | Err(CallError::Refused { refusal: Refusal::NotFound, .. }) => {
+                    Answer::DeleteAccepted
+                }
+                Err(error) => match tolerable(effect, name, error)? {
+                    CallError::Refused { refusal: Refusal::Busy | Refusal::Broken, .. }
+                    | CallError::Unanswered { .. } => Answer::DeleteUnanswered,
+                    CallError::Refused { message, .. } => {
+                        Answer::DeleteRefused { message: message.into() }
+                    }
+                },
+            })),
+        }
+    }
+
+    /// Looks until there is an answer whether an Application is there.
+    pub(super) async fn look_for(
+        &self,
+        app: AppIx,
+        name: &str,
+        seen: Option<u64>,
+        incoming: &UnboundedSender<Incoming>,
+    ) {
+        let told = loop {
+            match self.applications.get_opt(name).await {
+                Ok(Some(application)) => break Incoming::Seen(app, Box::new(application)),
+                Ok(None) => break Incoming::Missing(app, seen),
+                Err(_) => tokio::time::sleep(POLL_INTERVAL).await,
+            }
         };
-        tell(match answered {
-            Ok(answer) => Incoming::Answer(app, answer),
-            Err(error) => Incoming::Broken(error),
-        });
+        incoming.send(told).unwrap_or_default();
     }
 
     /// Removes the Application that was seen; another one of the same name may have come since.
@@ -206,36 +264,26 @@ impl Effects {
         }
         Ok(())
     }
+}
 
-    async fn refresh(
-        &self,
-        app: AppIx,
-        name: &str,
-        known: &Known,
-        number: RequestNumber,
-        incoming: &UnboundedSender<Incoming>,
-    ) -> Result<Answer, RunError> {
-        match self.argocd.refresh(name, &known.project).await {
-            Ok(application) => {
-                let seen = Incoming::Seen(app, Box::new(application));
-                incoming.send(seen).unwrap_or_default();
-                Ok(Answer::Refreshed { number })
-            }
-            Err(error) => match fatal("refresh", name, &error) {
-                Some(error) => Err(error),
-                None => Ok(Answer::RefreshFailed { number }),
-            },
-        }
+/// As one says it of an app.
+fn doing(effect: &Effect) -> &'static str {
+    match effect {
+        Effect::Sync { .. } => "sync",
+        Effect::Refresh { .. } => "refresh",
+        Effect::Read { .. } => "read",
+        Effect::Terminate { .. } => "stop the operation of",
+        Effect::HandOff { .. } => "release",
+        Effect::Delete { .. } => "delete",
     }
 }
 
-/// What the machine is told of a request that was held back. What it asks again by itself is
-/// not answered.
-fn not_sent(effect: &Effect) -> Option<Answer> {
-    let message = || "the Lease was about to run out".into();
+/// What the machine is told of a request that got no answer which it could use. What it asks again
+/// by itself is not answered.
+fn not_sent(effect: &Effect, why: &str) -> Option<Answer> {
     match effect {
         Effect::Sync { number, .. } => {
-            let answer = SyncAnswer::Unanswered { message: message() };
+            let answer = SyncAnswer::Unanswered { message: why.into() };
             Some(Answer::Sync { number: *number, answer })
         }
         Effect::Refresh { number, .. } => Some(Answer::RefreshFailed { number: *number }),
@@ -244,34 +292,37 @@ fn not_sent(effect: &Effect) -> Option<Answer> {
     }
 }
 
-fn sync_answer(name: &str, taken: Result<Application, CallError>) -> Result<SyncAnswer, RunError> {
-    let error = match taken {
-        Ok(application) => {
-            return Ok(match application.version() {
-                Ok(version) => SyncAnswer::Accepted { version },
-                Err(error) => SyncAnswer::Unanswered { message: error.to_string().into() },
-            });
-        }
-        Err(error) => error,
-    };
-    if let Some(error) = fatal("sync", name, &error) {
-        return Err(error);
+fn accepted(application: &Application) -> SyncAnswer {
+    match application.version() {
+        Ok(version) => SyncAnswer::Accepted { version },
+        Err(error) => SyncAnswer::Unanswered { message: error.to_string().into() },
     }
-    Ok(match error {
-        CallError::Refused { refusal: Refusal::Busy, .. } => SyncAnswer::Conflict,
-        CallError::Refused { message, .. } => SyncAnswer::Refused { message: message.into() },
-        CallError::Unanswered { message } => SyncAnswer::Unanswered { message: message.into() },
-    })
 }
 
-/// What no other app would fare better with.
-fn fatal(doing: &'static str, name: &str, error: &CallError) -> Option<RunError> {
-    let CallError::Refused { refusal, .. } = error else { return None };
-    match *refusal {
-        refusal @ (Refusal::Unauthenticated | Refusal::Forbidden) => {
-            let (app, source) = (name.to_owned(), error.clone());
-            Some(RunError::Denied { doing, app, refusal, source })
+fn not_accepted(error: CallError) -> SyncAnswer {
+    match error {
+        CallError::Refused { refusal: Refusal::Busy, .. } => SyncAnswer::Conflict,
+        CallError::Refused { refusal: Refusal::Broken, message }
+        | CallError::Unanswered { message } => SyncAnswer::Unanswered { message: message.into() },
+        CallError::Refused { message, .. } => SyncAnswer::Refused { message: message.into() },
+    }
+}
+
+/// The error, if it concerns this app alone. No other would fare better with a token that is not
+/// accepted, or an account that lacks a right.
+fn tolerable(
+    effect: &Effect,
+    name: &str,
+    error: CallError,
+) -> Result<CallError, (Cause, RunError)> {
+    match error {
+        CallError::Refused {
+            refusal: refusal @ (Refusal::Unauthenticated | Refusal::Forbidden),
+            ..
+        } => {
+            let (doing, app) = (doing(effect), name.to_owned());
+            Err((Cause::Denied, RunError::Denied { doing, app, refusal, source: error }))
         }
-        Refusal::Window | Refusal::NotFound | Refusal::Busy | Refusal::Other => None,
+        error => Ok(error),
     }
 }

@@ -39,7 +39,7 @@ pub async fn follow(
     let has_criteria = plan.apps.iter().any(|app| !app.app.health.is_empty());
     let mut names: BTreeSet<String> = found.positions.keys().cloned().collect();
     names.insert(found.root_name.clone());
-    let news = watch::applications(client.clone(), &platform.argocd.namespace, names);
+    let news = watch::applications(client.clone(), &platform.argocd.namespace, names.clone());
     let mut news = pin!(news);
     let mut looks = interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -104,7 +104,10 @@ pub async fn follow(
                 match told {
                     Some(WatchEvent::Applied(application)) => found.take(&application)?,
                     Some(WatchEvent::Gone { name, .. }) => found.lose(&name),
-                    Some(WatchEvent::Listed) => (installed, listed) = (true, true),
+                    Some(WatchEvent::Listed(there)) => {
+                        names.difference(&there).for_each(|name| found.lose(name));
+                        (installed, listed) = (true, true);
+                    }
                     Some(WatchEvent::Failed(error)) => match error.cause() {
                         // The watch goes on by itself, and sees them once they are there.
                         Cause::NotFound => installed = false,

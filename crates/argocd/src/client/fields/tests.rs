@@ -178,3 +178,12 @@ async fn nothing_is_added_to_what_is_being_deleted() {
     fields.delete_orphaning("vault").await.unwrap();
     assert_eq!(writes.lock().unwrap().last().unwrap()["deletedWith"], json!([HOOK]));
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_error_inside_the_server_may_pass() {
+    let broken =
+        |_: &Asked, _: &mut Value| Some(Answer::refused(500, "etcdserver: leader changed"));
+    let (fields, _) = serve(metadata(&[]), Box::new(broken));
+    let error = fields.delete("vault").await.unwrap_err();
+    assert!(matches!(error, CallError::Refused { refusal: Refusal::Broken, .. }), "{error}");
+}
