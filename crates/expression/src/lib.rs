@@ -4,7 +4,10 @@
 //! A crate of its own, because CEL takes long to compile and only these two need it.
 //!
 //! CEL always ends, but its interpreter calls itself for every level of an expression, so an
-//! expression has a largest size and depth.
+//! expression has a largest size and depth; and loops within loops take long, so an evaluation has
+//! a [`Budget`].
+
+mod budget;
 
 use std::fmt;
 
@@ -12,6 +15,8 @@ use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 use cel::parser::PrattParser;
 use cel::{Context, ExecutionError, Value};
 use serde::Serialize;
+
+pub use budget::Budget;
 
 /// What an expression calls the object.
 const OBJECT: &str = "obj";
@@ -27,6 +32,17 @@ const SHOWN_LENGTH: usize = 60;
 pub struct Expression {
     text: String,
     parsed: IdedExpr,
+}
+
+/// Why an expression does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unmet {
+    /// What was found instead: this quotes the object.
+    #[error("{0}")]
+    Found(String),
+    /// Its budget is spent, so nobody knows.
+    #[error("unknown: takes too long")]
+    TooLong,
 }
 
 /// Why a text is no expression.
@@ -50,29 +66,32 @@ impl Expression {
         }
         let parser =
             PrattParser::new().max_recursion_depth(MAX_DEPTH).max_expression_node_count(MAX_NODES);
-        let parsed = parser.parse(text).map_err(|errors| syntax(&errors))?;
+        let mut parsed = parser.parse(text).map_err(|errors| syntax(&errors))?;
         check(&parsed, 0, &mut vec![OBJECT])?;
+        budget::metered(&mut parsed);
         Ok(Expression { text: text.to_owned(), parsed })
     }
 
-    /// Whether it holds of an object; if it does not, what was found instead.
-    pub fn holds(&self, object: &impl Serialize) -> Result<(), String> {
+    /// Whether it holds of an object.
+    pub fn holds(&self, object: &impl Serialize, budget: &Budget) -> Result<(), Unmet> {
         let mut context = Context::default();
+        budget.provide(&mut context).map_err(Unmet::Found)?;
         context
             .add_variable(OBJECT, object)
-            .map_err(|error| format!("the object cannot be looked at: {error}"))?;
-        match Value::resolve(&self.parsed, &context) {
-            Ok(Value::Bool(true)) => Ok(()),
-            Ok(Value::Bool(false)) => Err(self.found(&context)),
-            Ok(other) => Err(format!("`{self}` is {}, not true or false", shown(&other))),
-            Err(ExecutionError::NoSuchKey(field)) => {
-                Err(format!("there is no field `{field}` yet"))
-            }
+            .map_err(|error| Unmet::Found(format!("the object cannot be looked at: {error}")))?;
+        let found = match Value::resolve(&self.parsed, &context) {
+            Ok(Value::Bool(true)) => return Ok(()),
+            // Whatever came of it: the budget may be the reason.
+            _ if budget.is_spent() => return Err(Unmet::TooLong),
+            Ok(Value::Bool(false)) => self.found(&context),
+            Ok(other) => format!("`{self}` is {}, not true or false", shown(&other)),
+            Err(ExecutionError::NoSuchKey(field)) => format!("there is no field `{field}` yet"),
             Err(ExecutionError::IndexOutOfBounds(at)) => {
-                Err(format!("there is no item {} yet", shown(&at)))
+                format!("there is no item {} yet", shown(&at))
             }
-            Err(error) => Err(format!("`{self}` cannot be evaluated: {error}")),
-        }
+            Err(error) => format!("`{self}` cannot be evaluated: {error}"),
+        };
+        Err(Unmet::Found(found))
     }
 
     /// The fields that it speaks of, as they are.
@@ -240,7 +259,8 @@ mod tests {
                 "conditions": [{ "type": "Ready", "status": "True" }],
             },
         });
-        Expression::parse(text).unwrap().holds(&object)
+        let expression = Expression::parse(text).unwrap();
+        expression.holds(&object, &Budget::default()).map_err(|unmet| unmet.to_string())
     }
 
     #[test]
@@ -310,7 +330,7 @@ mod tests {
                 around("obj.map(a, ", ")"),
             ] {
                 if let Ok(expression) = Expression::parse(&text) {
-                    expression.holds(&json!({})).unwrap_err();
+                    expression.holds(&json!({}), &Budget::default()).unwrap_err();
                 }
             }
         }
