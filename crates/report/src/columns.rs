@@ -2,20 +2,22 @@
 
 use anstyle::Style;
 
-/// One cell: text, and how it looks.
+use crate::harmless::{one_line, width};
+
+/// One cell: text, whoever wrote it, and how it looks.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cell {
-    pub(crate) text: String,
-    pub(crate) style: Style,
+    text: String,
+    style: Style,
 }
 
 impl Cell {
-    pub(crate) fn new(text: impl Into<String>, style: Style) -> Self {
-        Cell { text: text.into(), style }
+    pub(crate) fn new(text: impl AsRef<str>, style: Style) -> Self {
+        Cell { text: one_line(text.as_ref()), style }
     }
 }
 
-impl<T: Into<String>> From<T> for Cell {
+impl<T: AsRef<str>> From<T> for Cell {
     fn from(text: T) -> Self {
         Cell::new(text, Style::new())
     }
@@ -29,13 +31,12 @@ pub(crate) enum Align {
 
 /// Two spaces between columns, nothing after the last.
 pub(crate) fn columns<const N: usize>(align: [Align; N], rows: &[[Cell; N]]) -> Vec<String> {
-    let width = |column: usize| {
-        rows.iter().map(|row| row[column].text.chars().count()).max().unwrap_or_default()
-    };
-    let widths: [usize; N] = std::array::from_fn(width);
+    let widest =
+        |column: usize| rows.iter().map(|row| width(&row[column].text)).max().unwrap_or_default();
+    let widths: [usize; N] = std::array::from_fn(widest);
     let line = |row: &[Cell; N]| {
-        let cells = row.iter().zip(align).zip(widths).map(|((cell, align), width)| {
-            let space = " ".repeat(width - cell.text.chars().count());
+        let cells = row.iter().zip(align).zip(widths).map(|((cell, align), widest)| {
+            let space = " ".repeat(widest - width(&cell.text));
             let Cell { text, style } = cell;
             match align {
                 _ if text.is_empty() => space,

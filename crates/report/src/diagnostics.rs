@@ -7,6 +7,8 @@ use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Annotation, AnnotationKind, Element, Level, Renderer, Snippet};
 use tiphys_spec::{Diagnostic, Diagnostics, Label, SourceIx, Sources, Span};
 
+use crate::harmless::{harmless, one_line};
+
 /// A line longer than this is shown in part.
 const LONGEST_LINE: usize = 240;
 /// Labels closer than this many bytes are shown together.
@@ -51,30 +53,30 @@ fn group<'a>(
     lines: &Lines,
     problem: &'a Diagnostic,
 ) -> annotate_snippets::Group<'a> {
-    let title = Level::ERROR.primary_title(harmless(&problem.title).into_owned());
+    let title = Level::ERROR.primary_title(one_line(&problem.title));
     let mut elements: Vec<Element<'a>> = Vec::new();
     for (window, labels) in windows(sources, lines, problem) {
-        let path = harmless(&sources.get(window.file).name);
+        let path = one_line(&sources.get(window.file).name);
         let annotation = |label: &&'a Label| {
             let kind = if **label == problem.primary {
                 AnnotationKind::Primary
             } else {
                 AnnotationKind::Context
             };
-            kind.span(window.marked(label.span)).label(harmless(&label.text).into_owned())
+            kind.span(window.marked(label.span)).label(one_line(&label.text))
         };
         let snippet: Snippet<'a, Annotation<'a>> = Snippet::source(window.text.clone())
             .line_start(window.line)
             .annotations(labels.iter().map(annotation));
         let path = if window.cut {
-            format!("{path}:{}:{}{PLACE_ENDS}", window.line, window.column).into()
+            format!("{path}:{}:{}{PLACE_ENDS}", window.line, window.column)
         } else {
             path
         };
         elements.push(snippet.path(path).into());
     }
     if let Some(hint) = &problem.hint {
-        elements.push(Level::HELP.message(harmless(hint).into_owned()).into());
+        elements.push(Level::HELP.message(one_line(hint)).into());
     }
     title.elements(elements)
 }
@@ -163,27 +165,6 @@ fn floor(text: &str, mut at: usize) -> usize {
         at -= 1;
     }
     at
-}
-
-/// Text without characters that command a terminal or turn the direction of writing. Each byte
-/// is replaced by one, so that positions stay true.
-pub(crate) fn harmless(text: &str) -> std::borrow::Cow<'_, str> {
-    let dangerous = |c: char| {
-        (c.is_control() && c != '\t' && c != '\n')
-            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
-    };
-    if !text.contains(dangerous) {
-        return text.into();
-    }
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if dangerous(c) {
-            shown.extend(std::iter::repeat_n('?', c.len_utf8()));
-        } else {
-            shown.push(c);
-        }
-    }
-    shown.into()
 }
 
 /// The lines of all labelled places, found in one walk over each file.

@@ -6,6 +6,7 @@
 mod clock;
 mod columns;
 mod diagnostics;
+mod harmless;
 mod junit;
 mod lines;
 mod notice;
@@ -20,6 +21,7 @@ mod summary;
 mod why;
 
 pub use diagnostics::render_diagnostics;
+pub use harmless::{harmless, one_line, terminal_text, width};
 pub use junit::JunitReport;
 pub use lines::event_line;
 pub use notice::{Notice, render_notice};

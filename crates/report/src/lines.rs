@@ -4,6 +4,7 @@ use tiphys_model::{AppName, Exit};
 use tiphys_run::{EventKind, EventLine, FailState, Time};
 
 use crate::clock::{elapsed, took};
+use crate::harmless::one_line;
 use crate::style::{BAD, FAINT, GOOD, MARK, WARNING, paint};
 
 /// The line of an event, without a line break. Waiting for what is in the plan anyway is no
@@ -26,7 +27,7 @@ pub fn event_line(line: &EventLine) -> Option<String> {
         EventKind::HandedOff { app } => format!("{app} {}", paint(FAINT, "handed-off")),
         EventKind::StepWaiting { reason: None, .. } => return None,
         EventKind::StepWaiting { app, reason: Some(reason), .. } => {
-            format!("{app} {} {reason}", paint(WARNING, "waiting"))
+            format!("{app} {} {}", paint(WARNING, "waiting"), one_line(reason))
         }
         EventKind::StepSyncing { app, attempt: 1 } => format!("{app} {}", paint(MARK, "syncing")),
         EventKind::StepSyncing { app, attempt } => {
@@ -34,20 +35,23 @@ pub fn event_line(line: &EventLine) -> Option<String> {
         }
         EventKind::StepConverging { app } => format!("{app} {}", paint(MARK, "converging")),
         EventKind::StepRetrying { app, cause, in_ms } => {
-            format!("{app} {} in {}: {cause}", paint(WARNING, "retrying"), took(*in_ms))
+            let (word, cause) = (paint(WARNING, "retrying"), one_line(cause));
+            format!("{app} {word} in {}: {cause}", took(*in_ms))
         }
         EventKind::StepDone { app, how, took_ms } => {
             format!("{app} {} {} {}", paint(GOOD, "done"), how.as_str(), took(*took_ms))
         }
         EventKind::StepFailed { app, state, cause, .. } => failed(app, *state, cause),
         EventKind::StepSkipped { app, because, reason } => {
-            format!("{app} {} because of {}: {reason}", paint(WARNING, "skipped"), chain(because))
+            let (word, reason) = (paint(WARNING, "skipped"), one_line(reason));
+            format!("{app} {word} because of {}: {reason}", chain(because))
         }
         EventKind::StepRemoving { app } => format!("{app} {}", paint(MARK, "removing")),
         EventKind::StepRemoved { app, took_ms } => {
             format!("{app} {} {}", paint(GOOD, "removed"), took(*took_ms))
         }
         EventKind::RevisionMoved { app, from, to } => {
+            let (from, to) = (one_line(from), one_line(to));
             format!("{app} {} from {from} to {to}", paint(WARNING, "revision-moved"))
         }
         EventKind::Interrupted { signal } => {
@@ -65,7 +69,7 @@ pub fn event_line(line: &EventLine) -> Option<String> {
 }
 
 fn failed(app: &AppName, state: FailState, cause: &str) -> String {
-    format!("{app} {} {cause}", paint(BAD, state.as_str()))
+    format!("{app} {} {}", paint(BAD, state.as_str()), one_line(cause))
 }
 
 /// `storage-classes, ceph-cluster`: from what was waited for to what failed.

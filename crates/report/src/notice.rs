@@ -3,7 +3,7 @@
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Element, Level, Origin, Renderer};
 
-use crate::diagnostics::harmless;
+use crate::harmless::{harmless, one_line};
 
 /// What went wrong, where, why, and what to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,15 +17,15 @@ pub struct Notice {
 
 #[must_use]
 pub fn render_notice(notice: &Notice) -> String {
-    let element = |text: &Option<String>, make: fn(String) -> Element<'static>| {
-        text.as_ref().map(|text| make(harmless(text).into_owned()))
-    };
+    let element =
+        |text: &Option<String>, make: fn(&str) -> Element<'static>| text.as_deref().map(make);
     let elements = [
-        element(&notice.place, |place| Origin::path(place).into()),
-        element(&notice.why, |why| Level::NOTE.message(why).into()),
-        element(&notice.next, |next| Level::HELP.message(next).into()),
+        element(&notice.place, |place| Origin::path(one_line(place)).into()),
+        // The renderer indents further lines, so they are none of ours.
+        element(&notice.why, |why| Level::NOTE.message(harmless(why).into_owned()).into()),
+        element(&notice.next, |next| Level::HELP.message(one_line(next)).into()),
     ];
-    let title = Level::ERROR.primary_title(harmless(&notice.what).into_owned());
+    let title = Level::ERROR.primary_title(one_line(&notice.what));
     let renderer = Renderer::styled().decor_style(DecorStyle::Ascii);
     let mut text = renderer.render(&[title.elements(elements.into_iter().flatten())]);
     text.push('\n');

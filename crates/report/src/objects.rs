@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anstyle::Style;
 
 use crate::columns::{Align, Cell, columns};
-use crate::diagnostics::harmless;
+use crate::harmless::{harmless, one_line};
 use crate::style::{BAD, FAINT, GOOD, MARK, STRONG};
 
 /// Lines shown around what differs.
@@ -46,8 +46,8 @@ pub fn object_table(objects: &[ObjectLine]) -> String {
             [
                 Cell::new(word, style),
                 object.kind.into(),
-                harmless(object.name).into(),
-                Cell::new(harmless(object.namespace), FAINT),
+                object.name.into(),
+                Cell::new(object.namespace, FAINT),
             ]
         })
         .collect();
@@ -58,7 +58,7 @@ pub fn object_table(objects: &[ObjectLine]) -> String {
 #[must_use]
 pub fn difference(object: &ObjectLine, before: &str, after: &str) -> String {
     let (word, style) = object.state.shown();
-    let name = format!("{} {}", object.kind, harmless(object.name));
+    let name = one_line(&format!("{} {}", object.kind, object.name));
     let mut text = format!("{STRONG}{name}{STRONG:#} {style}{word}{style:#}\n");
     let (before, after) = (harmless(before), harmless(after));
     let (before, after): (Vec<&str>, Vec<&str>) =

@@ -8,7 +8,7 @@ use tiphys_assess::preflight::resources::Resources;
 use tiphys_assess::preflight::{Check, Outcome, Readiness, Report};
 
 use crate::columns::{Align, Cell, columns};
-use crate::status::one_line;
+use crate::harmless::one_line;
 use crate::style::{BAD, FAINT, GOOD, STRONG, WARNING, paint};
 
 pub struct PreflightReport<'a>(pub &'a Report);
@@ -38,9 +38,9 @@ fn table(checks: &[Check]) -> Vec<String> {
         [
             Cell::new(check.outcome.as_str(), style(check.outcome)),
             check.section.as_str().into(),
-            one_line(&check.name).into(),
-            one_line(&check.required).into(),
-            one_line(&check.found).into(),
+            (&check.name).into(),
+            (&check.required).into(),
+            (&check.found).into(),
         ]
     });
     let rows: Vec<[Cell; 5]> = std::iter::once(head).chain(rows).collect();
@@ -62,11 +62,11 @@ fn nodes(f: &mut fmt::Formatter<'_>, inventory: &Inventory) -> fmt::Result {
     let yes = |holds: bool| if holds { "yes" } else { "no" };
     let rows = inventory.nodes.iter().map(|node| {
         [
-            one_line(&node.name).into(),
+            (&node.name).into(),
             yes(node.ready).into(),
             yes(node.worker).into(),
-            one_line(&node.kubelet).into(),
-            one_line(&node.runtime).into(),
+            (&node.kubelet).into(),
+            (&node.runtime).into(),
             node.capacity.to_string().into(),
             node.allocatable.to_string().into(),
         ]

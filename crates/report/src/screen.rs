@@ -9,6 +9,7 @@ use tiphys_model::duration::format as human;
 use tiphys_run::{AppState, AppView, RunView, Time};
 
 use crate::clock::{elapsed, took};
+use crate::harmless::{fitting, one_line};
 use crate::style::{FAINT, GOOD, MARK, STRONG, WARNING, paint};
 
 /// The size of a terminal.
@@ -109,15 +110,15 @@ fn running_line(name: &str, width: usize, app: &AppView, now: Time, columns: usi
     let state = app.state.word();
     let detail = match &app.state {
         AppState::Syncing { attempt } if *attempt > 1 => format!("  attempt {attempt}"),
-        AppState::Retrying { cause } => format!("  {cause}"),
+        AppState::Retrying { cause } => format!("  {}", one_line(cause)),
         _ => String::new(),
     };
     let name: String = name.chars().take(width).collect();
     let plain = format!("  {name:<width$}  {state:<10}  {spent:>7}{detail}");
-    let cut: String = plain.chars().take(columns).collect();
+    let cut = fitting(&plain, columns);
     // The state is coloured where it stands, if the line is wide enough to hold it.
     match cut.split_once(state) {
         Some((before, after)) => format!("{before}{}{after}", paint(MARK, state)),
-        None => cut,
+        None => cut.to_owned(),
     }
 }

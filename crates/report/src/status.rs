@@ -7,7 +7,7 @@ use tiphys_assess::status::{AppStatus, RootCause, State, Status};
 use tiphys_model::{AppName, Health, SyncStatus};
 
 use crate::columns::{Align, Cell, columns};
-use crate::diagnostics::harmless;
+use crate::harmless::one_line;
 use crate::lines::chain;
 use crate::style::{BAD, FAINT, GOOD, MARK, STRONG, WARNING, paint};
 
@@ -59,7 +59,7 @@ impl fmt::Display for ValidateReport<'_> {
             writeln!(f, "platform {platform} is {word}: {unwell} of {all}")?;
         }
         for app in status.apps.iter().filter(|app| !app.tolerated.is_empty()) {
-            let tolerated = app.tolerated.join(", ");
+            let tolerated = one_line(&app.tolerated.join(", "));
             let warning = paint(WARNING, "warning:");
             writeln!(f, "{warning} {}: {tolerated} may be OutOfSync, and is", app.name)?;
         }
@@ -97,7 +97,7 @@ fn hold(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {
     if hold.apps.is_empty() {
         return Ok(());
     }
-    let by = hold.run.as_deref().map(|run| format!(" by the run {}", harmless(run)));
+    let by = hold.run.as_deref().map(|run| format!(" by the run {}", one_line(run)));
     writeln!(
         f,
         "{} automated sync is denied to {}{}: {}",
@@ -110,7 +110,7 @@ fn hold(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {
 
 fn run(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {
     let Some(run) = &status.run else { return Ok(()) };
-    let (action, holder) = (harmless(&run.action), harmless(&run.holder));
+    let (action, holder) = (one_line(&run.action), one_line(&run.holder));
     if run.expired {
         let word = paint(WARNING, "abandoned:");
         return writeln!(f, "{word} {action} of {holder}; run it again, and it resumes");
@@ -164,7 +164,7 @@ fn bypasses(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {
         writeln!(f)?;
     }
     for bypass in &status.bypasses {
-        let (app, by) = (harmless(&bypass.app), harmless(&bypass.by));
+        let (app, by) = (one_line(&bypass.app), one_line(&bypass.by));
         let when = match &bypass.finished_at {
             _ if bypass.running => "is under way".to_owned(),
             Some(at) => format!("ended at {at}"),
@@ -205,7 +205,7 @@ fn app_table(apps: &[AppStatus]) -> Vec<String> {
             Cell::new(app.state.as_str(), style(app.state)),
             app.health.map_or("-", Health::as_str).into(),
             app.sync.map_or("-", sync_word).into(),
-            Cell::new(harmless(&revision), FAINT),
+            Cell::new(revision, FAINT),
             because.into(),
         ]
     });
@@ -230,11 +230,6 @@ fn names(all: &[AppName]) -> String {
     let rest = all.len().saturating_sub(NAMES);
     let more = if rest == 0 { String::new() } else { format!(" and {rest} more") };
     format!("{}{more}", shown.join(", "))
-}
-
-/// Messages of others may have line breaks, and whatever else a terminal would act on.
-pub(crate) fn one_line(text: &str) -> String {
-    harmless(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use tiphys_run::{AppState, RunView};
 
 use crate::clock::took;
 use crate::columns::{Align, Cell, columns};
+use crate::harmless::one_line;
 use crate::lines::chain;
 use crate::style::{BAD, FAINT, GOOD, STRONG, WARNING, paint};
 use crate::why::evidence_lines;
@@ -96,11 +97,11 @@ impl<'a> Summary<'a> {
         for (name, app) in self.view.apps() {
             let AppState::Failed { state, cause, evidence, hint } = &app.state else { continue };
             writeln!(f)?;
-            writeln!(f, "{} {name}: {cause}", paint(BAD, state.as_str()))?;
+            writeln!(f, "{} {name}: {}", paint(BAD, state.as_str()), one_line(cause))?;
             for line in evidence_lines(evidence) {
                 writeln!(f, "  {} {line}", paint(FAINT, "seen:"))?;
             }
-            writeln!(f, "  {} {hint}", paint(STRONG, "next:"))?;
+            writeln!(f, "  {} {}", paint(STRONG, "next:"), one_line(hint))?;
         }
         Ok(())
     }
@@ -137,7 +138,7 @@ impl fmt::Display for Summary<'_> {
         self.skipped(f)?;
         if self.view.finished.as_ref().is_some_and(|finished| finished.exit() != Exit::Done) {
             writeln!(f)?;
-            writeln!(f, "to resume: {}", paint(STRONG, self.resume))?;
+            writeln!(f, "to resume: {}", paint(STRONG, &one_line(self.resume)))?;
         }
         Ok(())
     }

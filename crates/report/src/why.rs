@@ -6,7 +6,8 @@ use tiphys_assess::status::{Answer, AppStatus, Check, State};
 use tiphys_run::Evidence;
 
 use crate::columns::{Align, Cell, columns};
-use crate::status::{one_line, since, style};
+use crate::harmless::one_line;
+use crate::status::{since, style};
 use crate::style::{BAD, FAINT, GOOD, MARK, STRONG, WARNING, paint};
 
 /// How much of what was seen stands beside a question.
@@ -44,7 +45,7 @@ impl fmt::Display for WhyReport<'_> {
                 writeln!(f, "  {line}")?;
             }
         }
-        writeln!(f, "\n{} {}", paint(STRONG, "next:"), self.next)
+        writeln!(f, "\n{} {}", paint(STRONG, "next:"), one_line(self.next))
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tiphys_engine::{Leftover, RunUpdate};
 use tiphys_model::Exit;
+use tiphys_report::one_line;
 use tiphys_run::{RunView, Time};
 use tokio::sync::oneshot;
 
@@ -118,7 +119,8 @@ fn join<T>(thread: JoinHandle<T>) -> Result<T, Failure> {
 /// Asks on the terminal, in a thread of its own: who does not answer can still interrupt.
 fn ask(leftovers: &[Leftover], answer: oneshot::Sender<bool>) {
     let certain = leftovers.iter().filter(|leftover| leftover.certain);
-    let list: String = certain.map(|leftover| format!("  {leftover}\n")).collect();
+    let list: String =
+        certain.map(|leftover| format!("  {}\n", one_line(&leftover.to_string()))).collect();
     output::error(&format!("Left behind by the platform:\n{list}Remove these? [y/N] "));
     thread::spawn(move || {
         let mut line = String::new();

@@ -2,27 +2,42 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use tiphys_report::Size;
+use tiphys_report::{Size, one_line, terminal_text};
 
 use crate::failure::Failure;
 use crate::lossy::LossyWriter;
 
 /// Writes data for programs to stdout, byte for byte.
 pub(crate) fn data(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-    buffered(io::stdout().lock(), write).map(drop)
+    data_while_read(write).map(drop)
 }
 
-/// Writes text for people to stdout. Colours are stripped where they do not belong, and with
-/// them whatever looks like one: nothing that a program reads back may go this way.
-pub(crate) fn text(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-    buffered(anstream::stdout().lock(), write).map(drop)
-}
-
-/// As [`text`], for what would go on for ever: whether anybody still reads.
-pub(crate) fn text_while_read(
+/// As [`data`], for what would go on for ever: whether anybody still reads.
+pub(crate) fn data_while_read(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<bool, Failure> {
-    buffered(anstream::stdout().lock(), write)
+    buffered(io::stdout().lock(), write)
+}
+
+/// Writes text for people to stdout. Colours are stripped where they do not belong, and everything
+/// else that commands a terminal is replaced: nothing that a program reads back may go this way.
+pub(crate) fn text(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    write(&mut text).map_err(Failure::Output)?;
+    text_while_read(0, &String::from_utf8_lossy(&text)).map(drop)
+}
+
+/// As [`text`], for what would go on for ever: whether anybody still reads. So many lines that
+/// were written last are erased before.
+pub(crate) fn text_while_read(erased: usize, text: &str) -> Result<bool, Failure> {
+    buffered(anstream::stdout().lock(), |out| {
+        write!(out, "{}{}", erase(erased), terminal_text(text))
+    })
+}
+
+/// Moves up over lines, and clears from there to the end of the screen.
+pub(crate) fn erase(lines: usize) -> String {
+    if lines == 0 { String::new() } else { format!("\u{1b}[{lines}A\u{1b}[J") }
 }
 
 /// As [`data`], for what must not end because it cannot be written.
@@ -30,7 +45,7 @@ pub(crate) fn lossy_data() -> LossyWriter {
     LossyWriter::new(Box::new(io::stdout()))
 }
 
-/// As [`text`], likewise.
+/// For text, likewise: whoever writes to it passes that through [`terminal_text`].
 pub(crate) fn lossy_text() -> LossyWriter {
     LossyWriter::new(Box::new(io::BufWriter::new(anstream::stdout())))
 }
@@ -65,17 +80,17 @@ pub(crate) fn terminal_size() -> Size {
     })
 }
 
-/// Says something that is no data.
+/// Says something that is no data, on one line.
 pub(crate) fn note(text: &str) {
-    error(&format!("note: {text}\n"));
+    error(&format!("note: {}\n", one_line(text)));
 }
 
 /// Likewise, for what somebody should do something about.
 pub(crate) fn warning(text: &str) {
-    error(&format!("warning: {text}\n"));
+    error(&format!("warning: {}\n", one_line(text)));
 }
 
-/// Writes to stderr. If even that is closed, nobody is left to tell.
+/// Writes text to stderr. If even that is closed, nobody is left to tell.
 pub(crate) fn error(text: &str) {
-    anstream::stderr().write_all(text.as_bytes()).unwrap_or_default();
+    anstream::stderr().write_all(terminal_text(text).as_bytes()).unwrap_or_default();
 }

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use tiphys_model::Exit;
-use tiphys_report::{Size, Summary, event_line, frame};
+use tiphys_report::{Size, Summary, event_line, frame, terminal_text};
 use tiphys_run::{EventKind, EventLine, RunView, Time};
 
 use crate::args::RunFormat;
@@ -76,7 +76,7 @@ impl Stage {
         let Form::Screen { size, .. } = self.form else { return };
         let erase = self.erase();
         let lines = frame(view, now, size);
-        self.out.draw(&format!("{erase}{}\n", lines.join("\n")));
+        self.out.draw(&format!("{erase}{}\n", terminal_text(&lines.join("\n"))));
         self.form = Form::Screen { size, drawn: lines.len() };
     }
 
@@ -100,13 +100,13 @@ impl Stage {
 
     fn write(&mut self, text: &str) {
         let erase = self.erase();
-        self.out.write(&format!("{erase}{text}"));
+        self.out.write(&format!("{erase}{}", terminal_text(text)));
     }
 
     /// What clears the last drawing.
     fn erase(&mut self) -> String {
         match &mut self.form {
-            Form::Screen { drawn, .. } => erase(std::mem::take(drawn)),
+            Form::Screen { drawn, .. } => output::erase(std::mem::take(drawn)),
             Form::Lines | Form::Jsonl => String::new(),
         }
     }
@@ -131,9 +131,4 @@ fn is_news(kind: &EventKind) -> bool {
         | EventKind::Interrupted { .. }
         | EventKind::RunFinished(_) => true,
     }
-}
-
-/// Moves up over what was drawn, and clears from there to the end of the screen.
-fn erase(lines: usize) -> String {
-    if lines == 0 { String::new() } else { format!("\u{1b}[{lines}A\u{1b}[J") }
 }

@@ -4,17 +4,16 @@
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, a panic is the report")]
 
 mod common;
+#[path = "common/terminal.rs"]
+mod terminal;
 
 use std::collections::BTreeMap;
-use std::io::Read;
-use std::num::NonZeroU16;
 use std::path::Path;
 
-use pty_process::Size;
-use pty_process::blocking::{Command, open};
 use snapbox::{Assert, Data};
 
 use crate::common::{Ran, compare, folder, tiphys};
+use crate::terminal::{nonzero, on_a_terminal};
 
 /// Name, arguments, exit code.
 const PIPED: [(&str, &str, i32); 14] = [
@@ -96,39 +95,11 @@ fn screens(directory: &Path, rows: u16, columns: u16) -> String {
     transcript + &format!("--- all of it at the end\n{}\n", rendered(2000, columns, &stream))
 }
 
-/// Runs the program on a terminal: all that it wrote, and its exit code.
-fn on_a_terminal(directory: &Path, rows: u16, columns: u16, args: &[&str]) -> (Vec<u8>, i32) {
-    let (mut terminal, other_end) = open().unwrap();
-    terminal.resize(Size::new(rows, columns)).unwrap();
-    let command = Command::new(env!("CARGO_BIN_EXE_tiphys"))
-        .args(args)
-        .env_clear()
-        .env("TERM", "xterm-256color")
-        .current_dir(directory);
-    let mut child = command.spawn(other_end).unwrap();
-    let stream = read_to_hangup(&mut terminal);
-    (stream, child.wait().unwrap().code().unwrap())
-}
-
-fn nonzero(number: u16) -> NonZeroU16 {
-    NonZeroU16::new(number).unwrap()
-}
-
 /// What a terminal shows after it has been sent a stream.
 fn rendered(rows: u16, columns: u16, stream: &[u8]) -> String {
     let mut parser = vt100::Parser::new(nonzero(rows), nonzero(columns), 0);
     parser.process(stream);
     parser.screen().contents()
-}
-
-/// Linux tells the end of a terminal session as an error.
-fn read_to_hangup(terminal: &mut impl Read) -> Vec<u8> {
-    const HANGUP: i32 = 5;
-    let mut stream = Vec::new();
-    if let Err(error) = terminal.read_to_end(&mut stream) {
-        assert_eq!(error.raw_os_error(), Some(HANGUP), "{error}");
-    }
-    stream
 }
 
 /// The stream up to the drawing that follows the one with this headline.

@@ -8,7 +8,7 @@ use tiphys_engine::Leftover;
 use tiphys_evidence::Prober;
 use tiphys_inspect::status;
 use tiphys_model::{AppName, Exit, Scope};
-use tiphys_report::{Size, StatusReport, status_line};
+use tiphys_report::{Size, StatusReport, status_line, width};
 use tiphys_run::Signal;
 
 use crate::args::{DocumentFormat, StatusArgs};
@@ -108,14 +108,10 @@ impl View {
     /// Whether anybody still reads it.
     fn show(&mut self, status: &Status) -> Result<bool, Failure> {
         match self {
-            View::Json => {
-                // Escapes are stripped from text, and JSON has none: control characters are
-                // escaped in it.
-                output::text_while_read(|mut out| {
-                    serde_json::to_writer(&mut out, status)?;
-                    writeln!(out)
-                })
-            }
+            View::Json => output::data_while_read(|mut out| {
+                serde_json::to_writer(&mut out, status)?;
+                writeln!(out)
+            }),
             View::Lines { before, head } => {
                 let now: BTreeMap<AppName, String> =
                     status.apps.iter().map(|app| (app.name.clone(), status_line(app))).collect();
@@ -131,16 +127,12 @@ impl View {
                     }
                 };
                 *head = top;
-                output::text_while_read(|out| write!(out, "{told}"))
+                output::text_while_read(0, &told)
             }
             View::Screen { rows } => {
                 let (text, drawn) =
                     fitted(&StatusReport(status).to_string(), output::terminal_size());
-                let erase = match std::mem::replace(rows, drawn) {
-                    0 => String::new(),
-                    rows => format!("\u{1b}[{rows}A\u{1b}[J"),
-                };
-                output::text_while_read(|out| write!(out, "{erase}{text}"))
+                output::text_while_read(std::mem::replace(rows, drawn), &text)
             }
         }
     }
@@ -152,8 +144,8 @@ fn fitted(text: &str, size: Size) -> (String, usize) {
     let (mut shown, mut used) = (String::new(), 0);
     let lines: Vec<&str> = text.lines().collect();
     for (at, line) in lines.iter().enumerate() {
-        let width = anstream::adapter::strip_str(line).to_string().chars().count();
-        let rows = width.div_ceil(size.columns.max(1)).max(1);
+        let columns = width(&anstream::adapter::strip_str(line).to_string());
+        let rows = columns.div_ceil(size.columns.max(1)).max(1);
         // One for the rest, one for the cursor.
         if used + rows + 2 > size.rows && at + 1 < lines.len() {
             shown += &format!("… and {} more lines\n", lines.len() - at);

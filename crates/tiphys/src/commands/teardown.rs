@@ -10,6 +10,7 @@ use tiphys_engine::{
 };
 use tiphys_model::{Exit, Plan, Platform, Scope};
 use tiphys_plan::Reach;
+use tiphys_report::one_line;
 use tiphys_run::Action;
 
 use crate::args::{RunFormat, TeardownArgs};
@@ -151,7 +152,8 @@ pub(crate) fn remove(
     display.close(&format!("tiphys {again}"));
     let leftovers = ended.as_ref().map_or(&[][..], |ended| &ended.leftovers);
     if !leftovers.is_empty() {
-        let list: String = leftovers.iter().map(|leftover| format!("\n  {leftover}")).collect();
+        let line = |leftover: &Leftover| format!("\n  {}", one_line(&leftover.to_string()));
+        let list: String = leftovers.iter().map(line).collect();
         display.say(&format!("\nLeft in the cluster:{list}"));
     }
     let kept = ended.as_ref().map_or(&[][..], |ended| &ended.kept);

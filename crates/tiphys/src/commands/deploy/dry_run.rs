@@ -3,6 +3,7 @@
 use tiphys_cluster::Access;
 use tiphys_inspect::{Forecast, forecast};
 use tiphys_model::{Exit, Plan, Platform};
+use tiphys_report::one_line;
 
 use crate::failure::Failure;
 use crate::{output, runtime};
@@ -14,9 +15,9 @@ pub(super) fn run(access: &Access, platform: &Platform, plan: &Plan) -> Result<E
     })?;
     let Forecast { root, apps } = found;
     output::text(|out| {
-        writeln!(out, "{root}")?;
+        writeln!(out, "{}", one_line(&root))?;
         let width = apps.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
-        apps.iter().try_for_each(|(name, what)| writeln!(out, "{name:<width$}  {what}"))
+        apps.iter().try_for_each(|(name, what)| writeln!(out, "{name:<width$}  {}", one_line(what)))
     })?;
     Ok(Exit::Done)
 }

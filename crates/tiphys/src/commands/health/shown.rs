@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value as Json;
 use tiphys_health::{Assessment, Decider};
+use tiphys_report::{harmless, one_line};
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -115,13 +116,13 @@ impl fmt::Display for Shown {
             (None, "argocd") => "decided by Argo CD itself",
             (None, _) => "no health",
         };
-        writeln!(f, "{} {name}: {word}", self.kind)?;
-        if !self.message.is_empty() {
-            // What a script says may have several lines.
-            writeln!(f, "  {}", self.message.trim_end().replace('\n', "\n  "))?;
+        writeln!(f, "{}", one_line(&format!("{} {name}: {word}", self.kind)))?;
+        // What a script says may have several lines.
+        for line in self.message.trim_end().lines() {
+            writeln!(f, "  {}", harmless(line))?;
         }
         match (&self.script, self.decided_by) {
-            (Some(script), _) => writeln!(f, "  decided by {script}")?,
+            (Some(script), _) => writeln!(f, "  decided by {}", one_line(script))?,
             (None, "deletion") => writeln!(f, "  decided by its deletion, before any check")?,
             (None, "argocd") => writeln!(f, "  its check is no script, so it is not run here")?,
             (None, _) => {
@@ -136,7 +137,7 @@ impl fmt::Display for Shown {
             writeln!(f, "  looked for a check in Argo CD's order:")?;
         }
         for (index, step) in self.explain.iter().enumerate() {
-            writeln!(f, "    {}. {step}", index + 1)?;
+            writeln!(f, "    {}. {}", index + 1, one_line(step))?;
         }
         Ok(())
     }

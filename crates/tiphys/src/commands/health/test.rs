@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use tiphys_health::{Evaluator, Limits, Outcome, TreeReport};
 use tiphys_model::Exit;
-use tiphys_report::Notice;
+use tiphys_report::{Notice, one_line};
 
 use crate::args::{DocumentFormat, HealthTestArgs};
 use crate::failure::Failure;
@@ -32,12 +32,12 @@ pub(super) fn run(args: &HealthTestArgs) -> Result<Exit, Failure> {
 
 fn write(out: &mut dyn Write, report: &TreeReport) -> io::Result<()> {
     for difference in &report.differences {
-        writeln!(out, "{} {}", difference.script, difference.input)?;
-        writeln!(out, "  expected {}", shown(&difference.expected))?;
-        writeln!(out, "  found    {}", shown(&difference.found))?;
+        writeln!(out, "{} {}", one_line(&difference.script), one_line(&difference.input))?;
+        writeln!(out, "  expected {}", one_line(&shown(&difference.expected)))?;
+        writeln!(out, "  found    {}", one_line(&shown(&difference.found)))?;
     }
     for script in &report.untested {
-        writeln!(out, "{script} has no health_test.yaml")?;
+        writeln!(out, "{} has no health_test.yaml", one_line(script))?;
     }
     let agree = report.cases - report.differences.len();
     let differ = report.differences.len();
