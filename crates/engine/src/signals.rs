@@ -24,7 +24,7 @@ impl Signals {
     }
 
     /// The same for a run, which goes on when its terminal goes away.
-    pub(crate) fn listen_in_run() -> Result<Self, SignalError> {
+    pub fn listen_in_run() -> Result<Self, SignalError> {
         Ok(Signals { _hangup: Some(listen(SignalKind::hangup())?), ..Signals::listen()? })
     }
 
@@ -60,22 +60,5 @@ pub struct SignalError(#[source] io::Error);
 impl Explain for SignalError {
     fn explain(&self) -> Explanation {
         Explanation::new(Exit::Failed, "signals cannot be received", self.0.to_string())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::process::Command;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn a_terminal_that_goes_away_is_no_interrupt() {
-        let mut signals = Signals::listen_in_run().expect("signals can be received");
-        for name in ["-HUP", "-INT"] {
-            let own = std::process::id().to_string();
-            assert!(Command::new("kill").args([name, &own]).status().expect("a shell").success());
-        }
-        assert_eq!(signals.next().await, Signal::Interrupt);
     }
 }

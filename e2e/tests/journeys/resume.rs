@@ -133,7 +133,8 @@ pub(crate) async fn while_argo_cd_restarts(world: Arc<World>) {
     }
     let output = tokio::task::spawn_blocking(|| run.wait_with_output()).await;
     let output = output.expect("nobody cancels it").expect("it ends");
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
+    let (code, stdout, stderr) = tiphys::said(&output);
+    assert_eq!(code, Some(0), "{stderr}\n{stdout}");
     site.close().await;
 }
 

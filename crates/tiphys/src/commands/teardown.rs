@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tiphys_cluster::{Access, Client};
 use tiphys_engine::{
-    DeployedGraph, Engine, Extent, Leftover, RunUpdate, Teardown, TeardownOptions,
+    DeployedGraph, Engine, Extent, Kept, Leftover, RunUpdate, Teardown, TeardownOptions,
 };
 use tiphys_model::{Exit, Plan, Platform, Scope};
 use tiphys_plan::Reach;
@@ -158,7 +158,8 @@ pub(crate) fn remove(
     }
     let kept = ended.as_ref().map_or(&[][..], |ended| &ended.kept);
     if !kept.is_empty() {
-        let list: String = kept.iter().map(|kept| format!("\n  {kept}")).collect();
+        let line = |kept: &Kept| format!("\n  {}", one_line(&kept.to_string()));
+        let list: String = kept.iter().map(line).collect();
         display.say(&format!("\nStays in the cluster:{list}"));
     }
     let exit = display.end(ended.as_ref().map_or(Exit::Done, |ended| ended.verdict.exit()));

@@ -5,6 +5,7 @@ use std::fmt;
 use tiphys_cluster::Target;
 use tiphys_engine::TeardownPreview;
 use tiphys_model::PlatformName;
+use tiphys_report::one_line;
 
 /// What would go, and where.
 pub(super) struct Preview {
@@ -48,7 +49,7 @@ impl fmt::Display for Preview {
         if !kept.is_empty() {
             writeln!(f, "Stays")?;
         }
-        kept.iter().try_for_each(|kept| writeln!(f, "  {kept}"))
+        kept.iter().try_for_each(|kept| writeln!(f, "  {}", one_line(&kept.to_string())))
     }
 }
 
