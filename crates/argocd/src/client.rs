@@ -1,7 +1,7 @@
 //! How a run acts on Argo CD: through its API, or through the fields of Applications.
 
 mod fields;
-mod finalizers;
+pub mod finalizers;
 
 use kube::{Api, Client};
 use tiphys_model::Platform;

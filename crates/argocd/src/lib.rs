@@ -4,11 +4,11 @@
 //! Application means is decided elsewhere: here it becomes an `Observation`.
 
 pub mod application;
-mod client;
+pub mod client;
 pub mod credentials;
 pub mod hooks;
 pub mod installation;
-mod messages;
+pub mod messages;
 pub mod rest;
 pub mod tracking;
 pub mod watch;

@@ -3,5 +3,8 @@
 
 /// In a 403 for a sync that a window denies to everybody; a missing right is a 403 too.
 pub(crate) const BLOCKED_BY_WINDOW: &str = "blocked by sync window";
+/// In the condition of an Application that could not be compared because a part of Argo CD was not
+/// there to do it, such as a repo-server that restarts; a source that is wrong is such a condition too.
+pub const PART_UNAVAILABLE: &str = "code = Unavailable";
 /// In a 400 for a sync while another operation is under way; a wrong revision is a 400 too.
 pub(crate) const OPERATION_IN_PROGRESS: &str = "another operation is already in progress";

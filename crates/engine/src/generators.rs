@@ -24,7 +24,8 @@ use tiphys_run::{ConditionKind, Observation, Revisions};
 
 use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::{self, Application, ResourceStatus};
-use tiphys_argocd::rest::{CallError, SyncRequest};
+use tiphys_argocd::messages::PART_UNAVAILABLE;
+use tiphys_argocd::rest::{CallError, Refusal, SyncRequest};
 use tiphys_cluster::RequestError;
 use tiphys_cluster::names;
 use tokio::time::Instant;
@@ -38,6 +39,9 @@ const SETS_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long Applications may take to appear that the sync of a generator has created itself.
 const CHILDREN_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(300);
+/// How long a part of Argo CD may be away, and how often it is asked for meanwhile.
+const PART_TIMEOUT: Duration = Duration::from_secs(60);
+const PART_POLL: Duration = Duration::from_secs(3);
 
 /// Syncs the generators of a platform.
 pub(crate) struct Generators<'a> {
@@ -69,27 +73,71 @@ impl Generators<'_> {
         self.sync_one(names::root_application(self.platform)).await
     }
 
-    /// A generator as it is, compared with its source.
+    /// A generator as it is, compared with its source. A part of Argo CD that is not there to compare
+    /// it is waited for.
     async fn refresh(&self, name: &str) -> Result<(Application, Observation), GeneratorError> {
-        let refreshed = self.argocd.refresh(name, &self.platform.argocd.root_project).await;
-        let application = refreshed.map_err(|source| refused(name, source))?;
-        let seen = observe(&application)?;
-        match seen.conditions.iter().find(|condition| condition.kind != ConditionKind::Sync) {
-            Some(condition) => Err(failed(name, &condition.message)),
-            None => Ok((application, seen)),
+        let began = Instant::now();
+        loop {
+            let refreshed = self.argocd.refresh(name, &self.platform.argocd.root_project).await;
+            let application = refreshed.map_err(|source| refused(name, source))?;
+            let seen = observe(&application)?;
+            let trouble = seen.conditions.iter().find(|one| one.kind != ConditionKind::Sync);
+            match trouble {
+                None => return Ok((application, seen)),
+                Some(condition)
+                    if condition.message.contains(PART_UNAVAILABLE)
+                        && began.elapsed() < PART_TIMEOUT =>
+                {
+                    tokio::time::sleep(PART_POLL).await;
+                }
+                Some(condition) => return Err(failed(name, &condition.message)),
+            }
+        }
+    }
+
+    /// Waits for the end of an operation, whoever has started it: a run that was killed, or Argo CD.
+    async fn await_idle(&self, name: &str) -> Result<(), GeneratorError> {
+        let began = Instant::now();
+        while began.elapsed() < OPERATION_TIMEOUT {
+            let what = format!("the generator `{name}` cannot be read");
+            let application =
+                self.applications.get(name).await.map_err(RequestError::because(what))?;
+            if application.operation.is_none() {
+                return Ok(());
+            }
+            tokio::time::sleep(POLL).await;
+        }
+        Err(GeneratorError::Unfinished { generator: name.to_owned(), after: OPERATION_TIMEOUT })
+    }
+
+    /// A generator at its newest commit.
+    async fn bring_up_to_date(&self, name: &str) -> Result<Application, GeneratorError> {
+        let began = Instant::now();
+        loop {
+            let (application, seen) = self.refresh(name).await?;
+            refuse_waves(&application)?;
+            if seen.operation.is_some() {
+                self.await_idle(name).await?;
+                continue;
+            }
+            if is_current(&seen) {
+                return Ok(application);
+            }
+            match self.sync_to_the_end(name, &seen).await {
+                // Somebody was quicker.
+                Err(GeneratorError::Call {
+                    source: CallError::Refused { refusal: Refusal::Busy, .. },
+                    ..
+                }) if began.elapsed() < OPERATION_TIMEOUT => self.await_idle(name).await?,
+                ended => return ended,
+            }
         }
     }
 
     /// A generator, then those that it has created.
     fn sync_one(&self, name: String) -> BoxFuture<'_, Result<Generated, GeneratorError>> {
         async move {
-            let (application, seen) = self.refresh(&name).await?;
-            refuse_waves(&application)?;
-            let application = if is_current(&seen) {
-                application
-            } else {
-                self.sync_to_the_end(&name, &seen).await?
-            };
+            let application = self.bring_up_to_date(&name).await?;
             let mut sets = false;
             for child in application.status.resources.iter().flatten() {
                 if is_application(child) && self.is_generator(&child.name).await? {

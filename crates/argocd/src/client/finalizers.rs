@@ -24,7 +24,8 @@ pub(super) fn cascading(before: &[String]) -> Option<Vec<String>> {
 }
 
 /// With these, what was applied stays. `None`: it does so already.
-pub(super) fn orphaning(before: &[String]) -> Option<Vec<String>> {
+#[must_use]
+pub fn orphaning(before: &[String]) -> Option<Vec<String>> {
     let others: Vec<String> = before.iter().filter(|f| !cascades(f)).cloned().collect();
     (others.len() < before.len()).then_some(others)
 }

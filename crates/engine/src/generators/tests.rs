@@ -94,6 +94,12 @@ async fn what_argo_cd_refuses_is_said_with_where_to_look() {
         for (meant, asked) in [(refresh as fn(&Asked) -> bool, 1), (compared, 1), (operation, 2)] {
             let server = argocd::server(&["a", "b"]);
             server.next_where(meant, Answer::refused(code, "no"));
+            if code == 409 && asked == 2 {
+                sync(&server).await.unwrap();
+                let again = ["sync prod-root", "refresh prod-root", "sync prod-root"];
+                assert_eq!(steps(&server)[1..4], again, "somebody was quicker");
+                continue;
+            }
             let error = sync(&server).await.err().unwrap();
             assert_eq!(error.explain().exit, exit, "{code}: {error}");
             assert_eq!(error.explain().next.unwrap_or_default(), hint, "{code}");
@@ -154,6 +160,47 @@ async fn a_source_that_cannot_be_compared_is_not_synced() {
     });
     assert_eq!(sync(&server).await.err().unwrap().explain().why, "no such branch");
     assert_eq!(steps(&server), ["refresh prod-root"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_part_of_argo_cd_that_is_away_is_waited_for_and_not_for_ever() {
+    let server = argocd::server(&[]);
+    let away = "rpc error: code = Unavailable desc = connection refused";
+    change(&server, ROOT, |root| {
+        root["status"]["conditions"] = json!([{ "type": "ComparisonError", "message": away }]);
+    });
+    let began = Instant::now();
+    assert_eq!(sync(&server).await.err().unwrap().explain().why, away);
+    assert!(began.elapsed() >= PART_TIMEOUT, "{:?}", began.elapsed());
+    let back = async {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        change(&server, ROOT, |root| root["status"]["conditions"] = json!([]));
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        synced = sync(&server) => drop(synced.unwrap()),
+        () = back => {}
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operation_of_somebody_else_is_awaited() {
+    let server = argocd::server(&[]);
+    change(&server, ROOT, |root| root["operation"] = json!({ "sync": { "revision": "old" } }));
+    sync_ends(&server, |_| {});
+    let sent = |server: &Server| steps(server).contains(&"sync prod-root".to_owned());
+    let within = Duration::from_secs(100);
+    tokio::time::timeout(within, sync(&server)).await.err().expect("it waits");
+    assert!(!sent(&server));
+    change(&server, ROOT, |root| root["operation"] = Value::Null);
+    tokio::time::timeout(within, sync(&server)).await.err().expect("it waits for its own");
+    assert!(sent(&server));
+
+    let server = argocd::server(&[]);
+    sync_ends(&server, |_| {});
+    change(&server, ROOT, |root| root["operation"] = json!({ "sync": {} }));
+    let error = sync(&server).await.err().unwrap();
+    assert_eq!(error.explain().why, "its operation did not end within 300 s");
 }
 
 #[tokio::test(start_paused = true)]

@@ -16,6 +16,7 @@ use super::TeardownError;
 use crate::generators::sets;
 use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::Application;
+use tiphys_argocd::client::finalizers::orphaning;
 use tiphys_argocd::rest::{CallError, Refusal};
 use tiphys_cluster::RequestError;
 use tiphys_cluster::delete;
@@ -23,6 +24,7 @@ use tokio::time::Instant;
 
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(300);
+const WRITE_ATTEMPTS: u32 = 10;
 
 /// A generator, by kind and name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -142,17 +144,22 @@ fn refused(name: &str, error: CallError) -> Result<(), TeardownError> {
 /// Its Applications stay, and belong to nobody afterwards.
 async fn remove_set(sets: &Api<DynamicObject>, name: &str) -> Result<(), TeardownError> {
     let what = || format!("the ApplicationSet `{name}` cannot be removed");
-    let Some(set) = sets.get_opt(name).await.map_err(RequestError::because(what()))? else {
-        return Ok(());
+    let mut attempts = 0;
+    let set = loop {
+        attempts += 1;
+        let found = sets.get_opt(name).await.map_err(RequestError::because(what()))?;
+        let Some(set) = found else { return Ok(()) };
+        // With the others, Argo CD would delete the Applications.
+        let Some(others) = orphaning(set.finalizers()) else { break set };
+        let version = set.resource_version();
+        let patch = json!({ "metadata": { "finalizers": others, "resourceVersion": version } });
+        match sets.patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await {
+            Ok(set) => break set,
+            // Its controller writes to it, too.
+            Err(kube::Error::Api(status)) if status.code == 409 && attempts < WRITE_ATTEMPTS => {}
+            Err(error) => return Err(RequestError::because(what())(error).into()),
+        }
     };
-    if !set.finalizers().is_empty() {
-        // Argo CD would delete the Applications because of it.
-        let without = json!({ "metadata": { "finalizers": null, "uid": set.uid() } });
-        let params = PatchParams::default();
-        sets.patch(name, &params, &Patch::Merge(&without))
-            .await
-            .map_err(RequestError::because(what()))?;
-    }
     let mut params = delete::only(set.uid());
     params.propagation_policy = Some(PropagationPolicy::Orphan);
     delete::delete(sets, name, &params, what()).await?;

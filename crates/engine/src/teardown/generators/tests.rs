@@ -14,7 +14,8 @@ const SET: &str = "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets/
 /// A root app, and an ApplicationSet that Argo CD would empty when it goes.
 fn server() -> Server {
     let server = argocd::server(&[]);
-    server.put(SET, json!({ "metadata": { "finalizers": ["resources-finalizer"] } }));
+    let cascade = "resources-finalizer.argocd.argoproj.io";
+    server.put(SET, json!({ "metadata": { "finalizers": [cascade, "example.com/theirs"] } }));
     server
 }
 
@@ -44,6 +45,8 @@ async fn each_goes_by_itself_and_leaves_its_children() {
         asked.iter().find(|a| a.method == Method::DELETE && of_kind(&a.path)).unwrap().body.clone()
     };
     assert_eq!(deleted("applicationsets")["propagationPolicy"], "Orphan");
+    let patched = asked.iter().find(|asked| asked.method == Method::PATCH).unwrap();
+    assert_eq!(patched.body["metadata"]["finalizers"], json!(["example.com/theirs"]));
     assert!(deleted("applications")["preconditions"]["uid"].is_string(), "and no other");
 }
 
