@@ -12,6 +12,7 @@ mod output;
 mod record;
 mod runtime;
 mod stage;
+mod target;
 mod written;
 
 use std::process::ExitCode;

@@ -22,7 +22,7 @@ use crate::commands::plan::plan;
 use crate::commands::preflight;
 use crate::failure::Failure;
 use crate::written::{self, Written};
-use crate::{input, output, runtime};
+use crate::{input, output, runtime, target};
 
 pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
     let mut platform = input::platform(Some(&args.setup.file))?;
@@ -52,6 +52,7 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
     if let Some(exit) = preflight::first(&platform, access, credentials, phase1.adoption)? {
         return Ok(exit);
     }
+    target::tell(access)?;
     let objects = runtime::block_on(async {
         if args.dry_run { phase1.try_out().await } else { phase1.install().await }
     })?;

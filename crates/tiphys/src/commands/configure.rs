@@ -9,13 +9,14 @@ use tiphys_report::difference;
 use crate::args::{ConfigureArgs, DocumentFormat};
 use crate::failure::Failure;
 use crate::written::{self, Written};
-use crate::{input, output, runtime};
+use crate::{input, output, runtime, target};
 
 pub(crate) fn run(args: &ConfigureArgs) -> Result<(), Failure> {
     let platform = input::platform(Some(&args.setup.file))?;
     let mode = if args.dry_run { Mode::DryRun } else { Mode::Apply };
     let access = args.setup.cluster.access();
     let mounted = args.setup.credentials.read()?;
+    target::tell(&access)?;
     let changes = runtime::block_on(async {
         let client = access.client().await?;
         Ok(configure(&client, &platform, &mounted.git, mode).await?)

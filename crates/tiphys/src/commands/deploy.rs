@@ -20,7 +20,7 @@ use crate::commands::preflight;
 use crate::display::{Display, identity};
 use crate::failure::Failure;
 use crate::record::{EventsFile, Record};
-use crate::{committed, input, output, runtime};
+use crate::{committed, input, output, runtime, target};
 
 impl ClusterArgs {
     pub(crate) fn access(&self) -> Access {
@@ -38,6 +38,7 @@ pub(crate) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
         return dry_run::run(&access, &platform, &plan);
     }
     let events = args.events.as_deref().map(EventsFile::open).transpose()?;
+    target::tell(&access)?;
     if let Some(exit) = bootstrap_if_needed(args, &platform)? {
         return Ok(exit);
     }

@@ -7,10 +7,11 @@ use tiphys_install::configure;
 use crate::args::RotateArgs;
 use crate::failure::Failure;
 use crate::located::{self, Prefer};
-use crate::{output, runtime};
+use crate::{output, runtime, target};
 
 pub(crate) fn run(args: &RotateArgs) -> Result<(), Failure> {
     let access = args.cluster.access();
+    target::tell(&access)?;
     let platform = located::described(&args.platform, &access, Prefer::Cluster)?.platform;
     let password = runtime::block_on(async {
         let client = access.client().await?;

@@ -19,7 +19,7 @@ use crate::display::{Display, can_ask, identity};
 use crate::failure::Failure;
 use crate::located::{self, Located};
 use crate::record::{EventsFile, Record};
-use crate::{output, runtime};
+use crate::{output, runtime, target};
 use preview::Preview;
 
 pub(crate) fn run(args: &TeardownArgs) -> Result<Exit, Failure> {
@@ -45,6 +45,9 @@ pub(crate) fn run(args: &TeardownArgs) -> Result<Exit, Failure> {
         forced: args.force_finalizer.clone(),
     };
     let removal = Removal { platform, graph, plan, extent, options, yes: args.yes };
+    if args.yes && !args.dry_run {
+        target::tell(&access)?;
+    }
     let preview = preview(&access, &removal)?;
     if args.dry_run {
         output::text(|out| write!(out, "{preview}"))?;
