@@ -1,13 +1,20 @@
 //! As whom we ask: each request names the program and, in a run, the run, so that it can be found
-//! again in the logs of whoever answered.
+//! again in the logs of whoever answered. None is waited for for ever.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use http::{HeaderValue, Request, Response, header};
 use kube::Client;
 use kube::client::Body;
+use tokio::time::timeout;
+
+use crate::request::no_answer;
+
+/// How long an answer may take to begin. A watch begins at once, and then goes on for long.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The program alone.
 pub const PROGRAM: HeaderValue =
@@ -42,7 +49,10 @@ impl tower_service::Service<Request<Body>> for Named {
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         request.headers_mut().entry(header::USER_AGENT).or_insert(self.agent.clone());
         let client = self.client.clone();
-        Box::pin(async move { client.send(request).await })
+        Box::pin(async move {
+            let answer = timeout(ANSWER_TIMEOUT, client.send(request)).await;
+            answer.unwrap_or_else(|_| Err(no_answer(ANSWER_TIMEOUT)))
+        })
     }
 }
 
@@ -72,6 +82,34 @@ mod tests {
             self.0.lock().unwrap().push(agents.join(" and "));
             std::future::ready(Ok(Response::new(Body::empty())))
         }
+    }
+
+    /// Takes requests, and never answers.
+    struct Silent;
+
+    impl tower_service::Service<Request<Body>> for Silent {
+        type Response = Response<Body>;
+        type Error = Infallible;
+        type Future = std::future::Pending<Result<Response<Body>, Infallible>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, _: Request<Body>) -> Self::Future {
+            std::future::pending()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_never_answers_cannot_be_reached() {
+        let began = tokio::time::Instant::now();
+        let client = named(&Client::new(Silent, "default"), PROGRAM);
+        let error = client.send(Request::new(Body::empty())).await.unwrap_err();
+        let error = crate::RequestError::because("it cannot be read")(error);
+        assert_eq!(error.cause(), crate::Cause::Unreachable);
+        assert!(error.why().contains("no answer within 20 s"), "{error}");
+        assert_eq!(began.elapsed(), ANSWER_TIMEOUT);
     }
 
     #[tokio::test]

@@ -24,4 +24,4 @@ pub use connect::{Access, ConnectError, Place, Target};
 pub use encoded::encoded;
 pub use kinds::{Kinds, ObjectName};
 pub use kube::Client;
-pub use request::{Cause, RequestError};
+pub use request::{Cause, RequestError, no_answer};

@@ -1,5 +1,7 @@
 //! Requests to the API server that failed.
 
+use std::time::Duration;
+
 use tiphys_model::{Exit, Explain, Explanation, chain};
 
 /// A request that failed. What failed is said by who asked; why, by who answered.
@@ -21,6 +23,12 @@ pub enum Cause {
     /// There was no answer, or one that asks to come back later.
     Unreachable,
     Other,
+}
+
+/// What a request that was given up ends with.
+#[must_use]
+pub fn no_answer(within: Duration) -> kube::Error {
+    kube::Error::Service(format!("no answer within {} s", within.as_secs()).into())
 }
 
 impl RequestError {

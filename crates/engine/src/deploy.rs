@@ -85,6 +85,14 @@ impl Deploy {
     /// Deploys. Whatever the end, the Lease is given up if it is still ours; what is not Done
     /// stays held.
     pub async fn run(self, updates: &dyn Fn(RunUpdate)) -> Result<Verdict, DeployError> {
+        let insisted = Signals::listen()?.insisted();
+        tokio::select! {
+            ended = self.run_to_the_end(updates) => ended,
+            signal = insisted => Ok(Verdict::Interrupted(signal)),
+        }
+    }
+
+    async fn run_to_the_end(self, updates: &dyn Fn(RunUpdate)) -> Result<Verdict, DeployError> {
         let note = |text: String| updates(RunUpdate::Note(text));
         let mut signals = Signals::listen_in_run()?;
         let prepared = tokio::select! {
@@ -141,7 +149,14 @@ impl Deploy {
             signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
         };
         let store = GraphStore::new(&self.client, namespace, &self.platform.name);
-        let planned = self.note_plan(&store).await?;
+        let planned = tokio::select! {
+            planned = self.note_plan(&store) => match planned {
+                Ok(planned) => planned,
+                Err(error) => return Err(lease.blame(error).await),
+            },
+            error = lease.keep() => return Err(error.into()),
+            signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
+        };
         let graph = GraphRecorder::new(store, planned);
         let engine = self.engine.name();
         updates(RunUpdate::Began { run: run.clone(), engine, revisions: Some(revisions) });

@@ -9,6 +9,7 @@ use futures::channel::mpsc::unbounded;
 use kube::Client;
 use tiphys_model::Plan;
 use tiphys_run::{Action, EngineName, Event, Evidence, Verdict};
+use tokio::sync::watch;
 
 use crate::app_resources::AppResources;
 use crate::hold::Hold;
@@ -74,6 +75,14 @@ impl Engine {
             // Whoever shows them is there for as long as this is.
             sender.unbounded_send((time, event)).unwrap_or_default();
         };
+        let (hurry, hurried) = watch::channel(false);
+        let look = async |app: &str, evidence: Evidence| {
+            let mut hurried = hurried.clone();
+            tokio::select! {
+                looked = look(app, evidence.clone()) => looked,
+                _ = hurried.wait_for(|hurry| *hurry) => evidence,
+            }
+        };
         let show = |time, event| updates(RunUpdate::Event(time, event));
         let mut narrated = pin!(attach_evidence(events, &plan, look, show));
         let run = match self {
@@ -84,6 +93,8 @@ impl Engine {
             () = &mut narrated => unreachable!("it ends with the sender, which is still here"),
         };
         sender.close_channel();
+        // Whoever interrupts a run does not wait for a closer look at what has failed.
+        hurry.send_replace(matches!(ended, Ok(Verdict::Interrupted(_))));
         if !matches!(ended, Ok(verdict) if verdict != Verdict::LeaseLost) {
             narrated.await;
             return ended;

@@ -14,17 +14,19 @@ use k8s_openapi::api::coordination::v1::{Lease as Object, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::PostParams;
 use kube::{Api, Client};
-use tiphys_cluster::RequestError;
 use tiphys_cluster::delete;
 use tiphys_cluster::names::{FIELD_MANAGER, MANAGED_BY};
+use tiphys_cluster::{RequestError, no_answer};
 use tiphys_model::{Exit, Explain, Explanation};
 use tiphys_run::Time;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 pub(crate) use decide::RENEWAL;
 use decide::{DURATION, Next, Owner, Read, Waiting};
 
 const POLL: Duration = Duration::from_secs(1);
+/// How long a renewal may take. It is tried again then: three fit into a Lease.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// What the holder is doing.
 pub const ACTION: &str = "tiphys.dev/action";
 
@@ -200,7 +202,7 @@ impl Lease {
             spec.renew_time = Some(MicroTime(Timestamp::now()));
         }
         let name = object.metadata.name.clone().unwrap_or_default();
-        match self.leases.replace(&name, &post(), &object).await {
+        match answered(self.leases.replace(&name, &post(), &object)).await {
             Ok(object) => {
                 self.object = object;
                 self.fence.set(sent + DURATION);
@@ -239,7 +241,7 @@ impl Lease {
 
     /// Somebody wrote: another holder, or we did and the answer was lost.
     async fn look_after_conflict(&mut self, name: &str) -> Result<(), NotRenewed> {
-        let found = self.leases.get_opt(name).await.map_err(unanswered)?;
+        let found = answered(self.leases.get_opt(name)).await.map_err(unanswered)?;
         let us = read(&self.object).holder.unwrap_or_default();
         match (decide::owner(&us, found.as_ref().map(read).as_ref()), found) {
             (Owner::Us, Some(object)) => {
@@ -272,7 +274,7 @@ impl Lease {
             spec.holder_identity = None;
         }
         let name = self.object.metadata.name.clone().unwrap_or_default();
-        match self.leases.replace(&name, &post(), &self.object).await {
+        match answered(self.leases.replace(&name, &post(), &self.object)).await {
             Ok(_) => Ok(()),
             // It is somebody else's already.
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
@@ -281,6 +283,13 @@ impl Lease {
             }
         }
     }
+}
+
+/// The answer, if it comes in time.
+async fn answered<T>(
+    asked: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, kube::Error> {
+    timeout(ANSWER_TIMEOUT, asked).await.unwrap_or_else(|_| Err(no_answer(ANSWER_TIMEOUT)))
 }
 
 fn unanswered(error: kube::Error) -> NotRenewed {

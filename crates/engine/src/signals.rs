@@ -1,10 +1,14 @@
 //! What a person or a supervisor says to the process.
 
 use std::io;
+use std::time::Duration;
 
 use tiphys_model::{Exit, Explain, Explanation};
 use tiphys_run::Signal;
 use tokio::signal::unix::{self, SignalKind};
+
+/// What somebody who insists still waits for: to note what was done, and to give up the Lease.
+const LAST_MOMENT: Duration = Duration::from_millis(1_500);
 
 /// SIGINT and SIGTERM, one after the other as they come.
 pub struct Signals {
@@ -37,6 +41,18 @@ impl Signals {
             terminate: unsent(SignalKind::user_defined2()),
             _hangup: None,
         }
+    }
+
+    /// Somebody insists: a second SIGINT, or a SIGTERM, and a moment has passed in which the run
+    /// could have ended by itself.
+    pub(crate) async fn insisted(mut self) -> Signal {
+        let first = self.next().await;
+        let signal = match first {
+            Signal::Interrupt => self.next().await,
+            Signal::Terminate => first,
+        };
+        tokio::time::sleep(LAST_MOMENT).await;
+        signal
     }
 
     pub async fn next(&mut self) -> Signal {

@@ -107,6 +107,17 @@ impl TeardownOutcome {
 impl Teardown {
     /// Tears down. Whatever the end, the Lease is given up if it is still ours.
     pub async fn run(self, updates: &dyn Fn(RunUpdate)) -> Result<TeardownOutcome, TeardownError> {
+        let insisted = Signals::listen()?.insisted();
+        tokio::select! {
+            ended = self.run_to_the_end(updates) => ended,
+            signal = insisted => Ok(TeardownOutcome::empty(Verdict::Interrupted(signal))),
+        }
+    }
+
+    async fn run_to_the_end(
+        self,
+        updates: &dyn Fn(RunUpdate),
+    ) -> Result<TeardownOutcome, TeardownError> {
         let mut signals = Signals::listen_in_run()?;
         let ended = TeardownOutcome::empty;
         let namespace = &self.platform.argocd.namespace;

@@ -61,6 +61,9 @@ fn main() -> ExitCode {
         Case::new("deploy_ends_with_6_when_the_cluster_stays_away", outage::for_good)
             .disruptive()
             .soak(),
+        Case::new("deploy_ends_when_somebody_insists", outage::while_somebody_insists)
+            .disruptive()
+            .soak(),
         Case::new("criteria_of_every_kind_on_real_servers", criteria::of_every_kind),
         Case::new("criteria_count_in_a_run", criteria::in_a_run),
         Case::new("definitions_judge_as_argo_cd_does", health::as_argo_cd_judges),

@@ -2,16 +2,16 @@
 
 use std::process::{Child, Command};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::Method;
 use serde_json::Value;
 use tiphys_argocd::rest::REQUEST_TIMEOUT;
-use tiphys_e2e::{PlatformFile, Site, World};
+use tiphys_e2e::{PlatformFile, Site, World, figure};
 use tiphys_lab::{Cluster, Home};
 
 use crate::deploy::{configure, deploy};
-use crate::resume::start;
+use crate::resume::{signal, start};
 
 /// Shorter than what is left of a Lease that was renewed in time.
 const A_WHILE: Duration = Duration::from_secs(20);
@@ -62,18 +62,41 @@ async fn ended(run: Child) -> Option<i32> {
     tokio::task::spawn_blocking(wait).await.expect("nobody cancels it").status.code()
 }
 
+/// Whoever insists need not wait for a cluster that does not answer.
+pub(crate) async fn while_somebody_insists(world: Arc<World>) {
+    let (site, file) = ready(&world, "hush").await;
+    let run = start(&world, &file);
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    tell_api_server("-STOP");
+    // A renewal of the Lease is under way.
+    tokio::time::sleep(Duration::from_secs(7)).await;
+    signal(&run, "INT");
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    signal(&run, "INT");
+    let began = Instant::now();
+    let code = ended(run).await;
+    let took = began.elapsed();
+    tell_api_server("-CONT");
+    assert_eq!(code, Some(130));
+    assert!(took < Duration::from_millis(2_500), "{took:?}");
+    figure(&format!("{} ms from the second interrupt to the end", took.as_millis()));
+    deploy(&world, &file, 0).await;
+    site.close().await;
+}
+
 /// Keeps the API server from answering, without ending any connection.
 async fn silence(time: Duration) {
+    tell_api_server("-STOP");
+    tokio::time::sleep(time).await;
+    tell_api_server("-CONT");
+}
+
+fn tell_api_server(signal: &str) {
     let status = Cluster::new(Home::from_environment(), |_| {}).status();
     let server = status.processes.iter().find(|(name, _)| *name == "kube-apiserver");
     let pid = server.and_then(|(_, pid)| *pid).expect("the lab has an API server");
-    let signal = |name: &str| {
-        let sent = Command::new("kill").args([name, &pid.to_string()]).status();
-        assert!(sent.expect("kill can be started").success());
-    };
-    signal("-STOP");
-    tokio::time::sleep(time).await;
-    signal("-CONT");
+    let sent = Command::new("kill").args([signal, &pid.to_string()]).status();
+    assert!(sent.expect("kill can be started").success());
 }
 
 /// Takes the platform's token back, as Argo CD's administrator.

@@ -149,7 +149,7 @@ pub(crate) fn start_with(world: &World, args: &[&str]) -> Child {
     command.spawn().expect("the program can be started")
 }
 
-fn signal(child: &Child, name: &str) {
+pub(crate) fn signal(child: &Child, name: &str) {
     let sent = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status();
     assert!(sent.expect("kill can be started").success());
 }

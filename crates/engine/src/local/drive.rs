@@ -102,7 +102,16 @@ impl Local<'_> {
                 biased;
                 signal = signals.next() => self.step(Input::Interrupted(signal))?,
                 _ = renewal.tick() => {
-                    if let Some(error) = self.renew(lease).await? {
+                    let ended = tokio::select! {
+                        ended = self.renew(lease) => ended?,
+                        // Whoever wants an end does not wait for an answer. The next renewal finds
+                        // out what came of this one.
+                        signal = signals.next() => {
+                            self.step(Input::Interrupted(signal))?;
+                            None
+                        }
+                    };
+                    if let Some(error) = ended {
                         return Err(error.into());
                     }
                 }
