@@ -7,7 +7,7 @@ mod decide;
 mod tests;
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease as Object, LeaseSpec};
@@ -27,6 +27,8 @@ use decide::{DURATION, Next, Owner, Read, Waiting};
 const POLL: Duration = Duration::from_secs(1);
 /// How long a renewal may take. It is tried again then: three fit into a Lease.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Two clocks that are further apart than this differ because the machine slept.
+const ASLEEP: Duration = Duration::from_secs(2);
 /// What the holder is doing.
 pub const ACTION: &str = "tiphys.dev/action";
 
@@ -44,13 +46,24 @@ pub struct Fence {
     valid_until: Arc<Mutex<Time>>,
 }
 
-/// Our own time, which the decisions are made with.
+/// Our own time, which the decisions are made with. The clock of a process stands still while its
+/// machine sleeps, and others do not wait for it: then the time of day says how long that was. One
+/// that was set ahead only makes us more careful.
 #[derive(Debug, Clone, Copy)]
-struct Clock(Instant);
+struct Clock {
+    began: Instant,
+    time_of_day: SystemTime,
+}
 
 impl Clock {
+    fn start() -> Self {
+        Clock { began: Instant::now(), time_of_day: SystemTime::now() }
+    }
+
     fn now(self) -> Time {
-        Time::START + self.0.elapsed()
+        let (awake, passed) = (self.began.elapsed(), self.time_of_day.elapsed());
+        let passed = passed.unwrap_or_default();
+        Time::START + if passed > awake + ASLEEP { passed } else { awake }
     }
 }
 
@@ -138,7 +151,7 @@ impl Lease {
     ) -> Result<Lease, LeaseError> {
         let leases: Api<Object> = Api::namespaced(client, namespace);
         let what = || format!("the Lease `{name}` cannot be taken");
-        let clock = Clock(Instant::now());
+        let clock = Clock::start();
         let mut waiting = Waiting::default();
         let mut announced = false;
         loop {

@@ -205,3 +205,14 @@ async fn a_run_that_was_stopped_blames_the_lease_that_it_lost() {
     let error = lease.blame(timed_out()).await;
     assert!(matches!(error, LeaseError::Request(_)), "nobody took it: {error}");
 }
+
+#[test]
+fn time_in_which_the_machine_slept_counts() {
+    let hour = Duration::from_secs(3600);
+    let woken = Clock { began: Instant::now(), time_of_day: SystemTime::now() - hour };
+    assert!(woken.now() >= Time::START + hour);
+    let set_back = Clock { began: Instant::now(), time_of_day: SystemTime::now() + hour };
+    assert!(set_back.now() < Time::START + hour);
+    let fence = Fence::new(woken, Time::START + DURATION);
+    assert!(!fence.allows(Duration::ZERO), "it may be somebody else's");
+}
