@@ -11,6 +11,7 @@ use crate::application::Application;
 use crate::credentials::{self, CredentialsError};
 use crate::rest::{CallError, RestClient, SyncRequest};
 use fields::FieldsClient;
+use tiphys_cluster::agent::Guard;
 use tiphys_cluster::names::Purpose;
 
 /// One of the two ways. Both mean the same.
@@ -40,9 +41,9 @@ impl ArgoCdClient {
 
     /// The same way, as part of a run.
     #[must_use]
-    pub fn in_run(self, client: &Client, platform: &Platform, run: &str) -> Self {
+    pub fn in_run(self, client: &Client, platform: &Platform, run: &str, guard: Guard) -> Self {
         match self {
-            ArgoCdClient::Rest(api) => ArgoCdClient::Rest(api.in_run(run)),
+            ArgoCdClient::Rest(api) => ArgoCdClient::Rest(api.in_run(run, guard)),
             ArgoCdClient::Fields(_) => {
                 let namespace = &platform.argocd.namespace;
                 ArgoCdClient::Fields(FieldsClient::new(Api::namespaced(client.clone(), namespace)))

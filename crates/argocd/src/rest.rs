@@ -17,7 +17,7 @@ use tiphys_run::Revisions;
 
 use crate::application::{Application, OPERATION_INFO};
 pub use call::{CallError, Refusal};
-use tiphys_cluster::agent;
+use tiphys_cluster::agent::{self, Guard};
 use token::Token;
 pub use transport::{CertificateError, Endpoint, EndpointError, Security};
 
@@ -34,7 +34,13 @@ pub struct RestClient {
     http: transport::Http,
     base: Arc<str>,
     token: Option<Token>,
+    caller: Arc<Caller>,
+}
+
+/// Who asks, and whether it may change anything.
+struct Caller {
     agent: HeaderValue,
+    guard: Option<Guard>,
 }
 
 /// What a sync applies, and how it is known again.
@@ -67,7 +73,9 @@ impl RestClient {
     pub fn new(endpoint: Endpoint, token: Option<SecretString>) -> Self {
         let base = endpoint.base();
         let http = transport::http(endpoint);
-        RestClient { http, base, token: token.map(Token::new), agent: agent::PROGRAM }
+        let token = token.map(Token::new);
+        let caller = Arc::new(Caller { agent: agent::PROGRAM, guard: None });
+        RestClient { http, base, token, caller }
     }
 
     #[must_use]
@@ -82,10 +90,11 @@ impl RestClient {
         self
     }
 
-    /// The same client, as part of a run.
+    /// The same client, as part of a run: what changes something is only sent while that is
+    /// allowed.
     #[must_use]
-    pub fn in_run(mut self, run: &str) -> Self {
-        self.agent = agent::in_run(run);
+    pub fn in_run(mut self, run: &str, guard: Guard) -> Self {
+        self.caller = Arc::new(Caller { agent: agent::in_run(run), guard: Some(guard) });
         self
     }
 

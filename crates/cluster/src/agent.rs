@@ -3,10 +3,11 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::{HeaderValue, Request, Response, header};
+use http::{HeaderValue, Method, Request, Response, header};
 use kube::Client;
 use kube::client::Body;
 use tokio::time::timeout;
@@ -15,6 +16,10 @@ use crate::request::no_answer;
 
 /// How long an answer may take to begin. A watch begins at once, and then goes on for long.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
+/// The same for what changes something in a run: it must not arrive when the Lease may be another's.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Why something was not sent.
+pub const LATE: &str = "the Lease was about to run out";
 
 /// The program alone.
 pub const PROGRAM: HeaderValue =
@@ -26,15 +31,28 @@ pub fn in_run(run: &str) -> HeaderValue {
     HeaderValue::try_from(name).unwrap_or(PROGRAM)
 }
 
+/// Whether something may still be changed by a request that is given up after this time.
+pub type Guard = Arc<dyn Fn(Duration) -> bool + Send + Sync>;
+
 /// The same client, whose requests carry a name. The name that was given last counts.
 pub fn named(client: &Client, agent: HeaderValue) -> Client {
+    wrapped(client, agent, None)
+}
+
+/// The same client as part of a run: what changes something is only sent while that is allowed.
+pub fn guarded(client: &Client, run: &str, guard: Guard) -> Client {
+    wrapped(client, in_run(run), Some(guard))
+}
+
+fn wrapped(client: &Client, agent: HeaderValue, guard: Option<Guard>) -> Client {
     let namespace = client.default_namespace().to_owned();
-    Client::new(Named { client: client.clone(), agent }, namespace)
+    Client::new(Named { client: client.clone(), agent, guard }, namespace)
 }
 
 struct Named {
     client: Client,
     agent: HeaderValue,
+    guard: Option<Guard>,
 }
 
 impl tower_service::Service<Request<Body>> for Named {
@@ -49,9 +67,17 @@ impl tower_service::Service<Request<Body>> for Named {
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         request.headers_mut().entry(header::USER_AGENT).or_insert(self.agent.clone());
         let client = self.client.clone();
+        let reads = [Method::GET, Method::HEAD].contains(request.method());
+        let limit = match &self.guard {
+            Some(guard) if !reads && !guard(WRITE_TIMEOUT) => {
+                return Box::pin(std::future::ready(Err(kube::Error::Service(LATE.into()))));
+            }
+            Some(_) if !reads => WRITE_TIMEOUT,
+            Some(_) | None => ANSWER_TIMEOUT,
+        };
         Box::pin(async move {
-            let answer = timeout(ANSWER_TIMEOUT, client.send(request)).await;
-            answer.unwrap_or_else(|_| Err(no_answer(ANSWER_TIMEOUT)))
+            let answer = timeout(limit, client.send(request)).await;
+            answer.unwrap_or_else(|_| Err(no_answer(limit)))
         })
     }
 }
@@ -59,7 +85,8 @@ impl tower_service::Service<Request<Body>> for Named {
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
 
@@ -98,6 +125,24 @@ mod tests {
 
         fn call(&mut self, _: Request<Body>) -> Self::Future {
             std::future::pending()
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_is_changed_when_the_guard_does_not_allow_it() {
+        let ear = Ear::default();
+        let allowed = Arc::new(AtomicBool::new(true));
+        let guard = allowed.clone();
+        let guard: Guard = Arc::new(move |_| guard.load(Ordering::Relaxed));
+        let client = guarded(&Client::new(ear.clone(), "default"), "0123456789ab-7", guard);
+        for (allow, sent) in [(true, 4), (false, 1)] {
+            allowed.store(allow, Ordering::Relaxed);
+            ear.0.lock().unwrap().clear();
+            for method in [Method::GET, Method::POST, Method::PATCH, Method::DELETE] {
+                let request = Request::builder().method(method).body(Body::empty()).unwrap();
+                client.send(request).await.ok();
+            }
+            assert_eq!(ear.0.lock().unwrap().len(), sent, "{allow}");
         }
     }
 

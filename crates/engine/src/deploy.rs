@@ -101,8 +101,9 @@ impl Deploy {
         };
         let (argocd, mut lease) = prepared;
         let run = format!("{}-{}", self.plan.digest.short(), lease.epoch());
-        let client = agent::named(&self.client, agent::in_run(&run));
-        let argocd = argocd.in_run(&client, &self.platform, &run);
+        let guard = lease.fence().guard();
+        let client = agent::guarded(&self.client, &run, guard.clone());
+        let argocd = argocd.in_run(&client, &self.platform, &run, guard);
         let deploy = Deploy { client, ..self };
         let outcome =
             Box::pin(deploy.hold_and_run(run, argocd, &mut lease, &mut signals, updates)).await;

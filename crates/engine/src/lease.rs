@@ -14,6 +14,7 @@ use k8s_openapi::api::coordination::v1::{Lease as Object, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::PostParams;
 use kube::{Api, Client};
+use tiphys_cluster::agent::Guard;
 use tiphys_cluster::delete;
 use tiphys_cluster::names::{FIELD_MANAGER, MANAGED_BY};
 use tiphys_cluster::{RequestError, no_answer};
@@ -77,6 +78,12 @@ impl Fence {
     #[must_use]
     pub fn allows(&self, timeout: Duration) -> bool {
         decide::may_send(self.clock.now(), self.valid_until(), timeout)
+    }
+
+    /// The same question, for whoever sends requests.
+    pub(crate) fn guard(&self) -> Guard {
+        let fence = self.clone();
+        Arc::new(move |timeout| fence.allows(timeout))
     }
 
     fn valid_until(&self) -> Time {
@@ -243,9 +250,6 @@ impl Lease {
     /// Why something failed that was done under this Lease. A process that was stopped for long sees
     /// its requests fail first when it goes on; if the Lease is somebody else's by then, that is why.
     pub(crate) async fn blame<E: From<LeaseError>>(&mut self, error: E) -> E {
-        if !self.has_run_out() {
-            return error;
-        }
         match self.renew().await {
             Err(NotRenewed::Lost { holder }) => LeaseError::Lost { holder }.into(),
             Ok(()) | Err(NotRenewed::Unanswered(_)) => error,

@@ -44,7 +44,7 @@ pub use preview::TeardownPreview;
 use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::{self, Application};
 use tiphys_cluster::Kinds;
-use tiphys_cluster::agent;
+use tiphys_cluster::agent::{self, Guard};
 use tiphys_cluster::names;
 use tiphys_cluster::{Cause, RequestError};
 use tiphys_evidence::EvidenceCollector;
@@ -144,11 +144,13 @@ impl Teardown {
             signal = signals.next() => return Ok(ended(Verdict::Interrupted(signal))),
         };
         let run = format!("{}-{}", self.plan.digest.short(), lease.epoch());
-        let client = agent::named(&self.client, agent::in_run(&run));
+        let unguarded = agent::named(&self.client, agent::in_run(&run));
+        let client = agent::guarded(&self.client, &run, lease.fence().guard());
         let named = Teardown { client, ..self };
         match Box::pin(named.tear_down(run, &mut lease, &mut signals, updates)).await {
             Ok(End::Removed { leftovers, kept }) => {
                 lease.remove().await?;
+                let named = Teardown { client: unguarded, ..named };
                 let ended = named.remove_primitives_at_last(&mut signals, &note).await?;
                 let verdict = ended.unwrap_or(Verdict::Succeeded);
                 Ok(TeardownOutcome { verdict, leftovers, kept })
@@ -203,7 +205,8 @@ impl Teardown {
         let kinds = Kinds::discover(&self.client).await?;
         let forced = force::resolve(&kinds, &self.options.forced)?;
         let app_resources = Arc::new(AppResources::new(&self.client, kinds));
-        let context = Context { app_resources: app_resources.clone(), run, updates };
+        let guard = lease.fence().guard();
+        let context = Context { app_resources: app_resources.clone(), run, guard, updates };
         let forcing = async {
             let note = |text| context.note(text);
             force::remove_finalizers(app_resources.kinds(), forced, note).await?;
@@ -325,6 +328,7 @@ impl Teardown {
 struct Context<'a> {
     app_resources: Arc<AppResources>,
     run: String,
+    guard: Guard,
     updates: &'a dyn Fn(RunUpdate),
 }
 

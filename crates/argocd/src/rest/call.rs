@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::{RestClient, Token};
 use crate::messages::{BLOCKED_BY_WINDOW, OPERATION_IN_PROGRESS};
+use tiphys_cluster::agent;
 use tiphys_model::chain;
 
 /// Why a request did not get what it asked for.
@@ -76,6 +77,10 @@ impl RestClient {
         timeout: Duration,
     ) -> Result<A, CallError> {
         let unanswered = |message: String| CallError::Unanswered { message };
+        if method != Method::GET && self.caller.guard.as_ref().is_some_and(|guard| !guard(timeout))
+        {
+            return Err(unanswered(agent::LATE.to_owned()));
+        }
         let request = self.request(method, path, body).map_err(|error| CallError::Refused {
             refusal: Refusal::Other,
             message: chain(&*error),
@@ -110,7 +115,7 @@ impl RestClient {
         let mut request = Request::builder()
             .method(method)
             .uri(format!("{}/api/v1/{path}", self.base))
-            .header(header::USER_AGENT, self.agent.clone())
+            .header(header::USER_AGENT, self.caller.agent.clone())
             // Compared as a whole: a charset behind it would be refused.
             .header(header::CONTENT_TYPE, "application/json");
         if let Some(token) = &self.token {

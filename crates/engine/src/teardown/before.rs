@@ -49,7 +49,8 @@ impl Teardown {
             return Ok((None, graph));
         }
         let argocd = ArgoCdClient::new(&self.client, &self.platform, Purpose::Teardown).await?;
-        let argocd = argocd.in_run(&self.client, &self.platform, &context.run);
+        let argocd =
+            argocd.in_run(&self.client, &self.platform, &context.run, context.guard.clone());
         // What cannot go need not be held: the run will say why it stays.
         if !self.is_needed(&applications) {
             self.hold_apps(context, &argocd).await?;
