@@ -6,5 +6,8 @@ pub(crate) const BLOCKED_BY_WINDOW: &str = "blocked by sync window";
 /// In the condition of an Application that could not be compared because a part of Argo CD was not
 /// there to do it, such as a repo-server that restarts; a source that is wrong is such a condition too.
 pub const PART_UNAVAILABLE: &str = "code = Unavailable";
+/// In the condition of an Application whose project Argo CD does not know: it is not there, or was made
+/// a moment ago.
+pub const PROJECT_UNKNOWN: &str = "which does not exist";
 /// In a 400 for a sync while another operation is under way; a wrong revision is a 400 too.
 pub(crate) const OPERATION_IN_PROGRESS: &str = "another operation is already in progress";

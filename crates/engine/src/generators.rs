@@ -24,7 +24,7 @@ use tiphys_run::{ConditionKind, Observation, Revisions};
 
 use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::{self, Application, ResourceStatus};
-use tiphys_argocd::messages::PART_UNAVAILABLE;
+use tiphys_argocd::messages::{PART_UNAVAILABLE, PROJECT_UNKNOWN};
 use tiphys_argocd::rest::{CallError, Refusal, SyncRequest};
 use tiphys_cluster::RequestError;
 use tiphys_cluster::names;
@@ -39,9 +39,12 @@ const SETS_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long Applications may take to appear that the sync of a generator has created itself.
 const CHILDREN_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(300);
-/// How long a part of Argo CD may be away, and how often it is asked for meanwhile.
+/// How long a part of Argo CD may be away.
 const PART_TIMEOUT: Duration = Duration::from_secs(60);
-const PART_POLL: Duration = Duration::from_secs(3);
+/// How long Argo CD may take to know a project that `configure` has just made.
+const PROJECT_TIMEOUT: Duration = Duration::from_secs(15);
+/// How often that is looked at meanwhile.
+const PASSING_POLL: Duration = Duration::from_secs(3);
 
 /// Syncs the generators of a platform.
 pub(crate) struct Generators<'a> {
@@ -73,8 +76,7 @@ impl Generators<'_> {
         self.sync_one(names::root_application(self.platform)).await
     }
 
-    /// A generator as it is, compared with its source. A part of Argo CD that is not there to compare
-    /// it is waited for.
+    /// A generator as it is, compared with its source. What may pass by itself is waited for.
     async fn refresh(&self, name: &str) -> Result<(Application, Observation), GeneratorError> {
         let began = Instant::now();
         loop {
@@ -84,11 +86,8 @@ impl Generators<'_> {
             let trouble = seen.conditions.iter().find(|one| one.kind != ConditionKind::Sync);
             match trouble {
                 None => return Ok((application, seen)),
-                Some(condition)
-                    if condition.message.contains(PART_UNAVAILABLE)
-                        && began.elapsed() < PART_TIMEOUT =>
-                {
-                    tokio::time::sleep(PART_POLL).await;
+                Some(condition) if began.elapsed() < patience(&condition.message) => {
+                    tokio::time::sleep(PASSING_POLL).await;
                 }
                 Some(condition) => return Err(failed(name, &condition.message)),
             }
@@ -251,6 +250,17 @@ pub(crate) fn unpinned(
         ))
     });
     moving.collect()
+}
+
+/// How long a condition may last before it counts.
+fn patience(message: &str) -> Duration {
+    if message.contains(PART_UNAVAILABLE) {
+        PART_TIMEOUT
+    } else if message.contains(PROJECT_UNKNOWN) {
+        PROJECT_TIMEOUT
+    } else {
+        Duration::ZERO
+    }
 }
 
 fn is_current(seen: &Observation) -> bool {

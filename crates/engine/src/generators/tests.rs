@@ -163,23 +163,31 @@ async fn a_source_that_cannot_be_compared_is_not_synced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_part_of_argo_cd_that_is_away_is_waited_for_and_not_for_ever() {
-    let server = argocd::server(&[]);
-    let away = "rpc error: code = Unavailable desc = connection refused";
-    change(&server, ROOT, |root| {
-        root["status"]["conditions"] = json!([{ "type": "ComparisonError", "message": away }]);
-    });
-    let began = Instant::now();
-    assert_eq!(sync(&server).await.err().unwrap().explain().why, away);
-    assert!(began.elapsed() >= PART_TIMEOUT, "{:?}", began.elapsed());
-    let back = async {
-        tokio::time::sleep(Duration::from_secs(10)).await;
-        change(&server, ROOT, |root| root["status"]["conditions"] = json!([]));
-        std::future::pending::<()>().await;
-    };
-    tokio::select! {
-        synced = sync(&server) => drop(synced.unwrap()),
-        () = back => {}
+async fn what_passes_by_itself_is_waited_for_and_not_for_ever() {
+    for (kind, message, timeout) in [
+        ("ComparisonError", "rpc error: code = Unavailable desc = refused", PART_TIMEOUT),
+        (
+            "InvalidSpecError",
+            "Application referencing project roots which does not exist",
+            PROJECT_TIMEOUT,
+        ),
+    ] {
+        let server = argocd::server(&[]);
+        change(&server, ROOT, |root| {
+            root["status"]["conditions"] = json!([{ "type": kind, "message": message }]);
+        });
+        let began = Instant::now();
+        assert_eq!(sync(&server).await.err().unwrap().explain().why, message);
+        assert!(began.elapsed() >= timeout, "{:?}", began.elapsed());
+        let passes = async {
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            change(&server, ROOT, |root| root["status"]["conditions"] = json!([]));
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            synced = sync(&server) => drop(synced.unwrap()),
+            () = passes => {}
+        }
     }
 }
 
