@@ -14,8 +14,9 @@ use tokio::time::timeout;
 
 use crate::request::no_answer;
 
-/// How long an answer may take to begin. A watch begins at once, and then goes on for long.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long an answer may take to begin. A watch begins at once, and then goes on for long. As long as
+/// a Lease lasts: a cluster that is away for less should not end a run.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// The same for what changes something in a run: it must not arrive when the Lease may be another's.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Why something was not sent.
@@ -153,7 +154,7 @@ mod tests {
         let error = client.send(Request::new(Body::empty())).await.unwrap_err();
         let error = crate::RequestError::because("it cannot be read")(error);
         assert_eq!(error.cause(), crate::Cause::Unreachable);
-        assert!(error.why().contains("no answer within 20 s"), "{error}");
+        assert!(error.why().contains("no answer within 30 s"), "{error}");
         assert_eq!(began.elapsed(), ANSWER_TIMEOUT);
     }
 
