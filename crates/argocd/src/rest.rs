@@ -37,7 +37,7 @@ pub struct RestClient {
     caller: Arc<Caller>,
 }
 
-/// Who asks, and whether it may change anything.
+/// The user agent of requests, and whether writes are allowed.
 struct Caller {
     agent: HeaderValue,
     guard: Option<Guard>,

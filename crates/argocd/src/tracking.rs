@@ -1,13 +1,14 @@
 //! Whose an object is: what Argo CD writes on what it applies.
 
+use std::collections::BTreeMap;
+
 use kube::api::ObjectMeta;
 
+use tiphys_assess::ownership::{keep, tracking_app};
 use tiphys_cluster::ObjectName;
 
 const ANNOTATION: &str = "argocd.argoproj.io/tracking-id";
 const LABEL: &str = "app.kubernetes.io/instance";
-const SYNC_OPTIONS: &str = "argocd.argoproj.io/sync-options";
-const HELM_POLICY: &str = "helm.sh/resource-policy";
 
 /// The app that has applied an object. Controllers copy annotations to what they make of an
 /// object, so one that speaks of another object does not count.
@@ -16,14 +17,8 @@ pub fn app_of<'a>(object: &ObjectName, metadata: &'a ObjectMeta) -> Option<&'a s
     let Some(id) = annotation else {
         return metadata.labels.as_ref()?.get(LABEL).map(String::as_str);
     };
-    let (app, of) = id.split_once(':')?;
     let ObjectName { group, kind, namespace, name } = object;
-    let own = of == format!("{group}/{kind}:{namespace}/{name}");
-    // What is cluster-wide carries the namespace of its app.
-    let cluster_wide = namespace.is_empty()
-        && of.starts_with(&format!("{group}/{kind}:"))
-        && of.ends_with(&format!("/{name}"));
-    (own || cluster_wide).then_some(app)
+    tracking_app(id, group, kind, namespace, name)
 }
 
 /// Whether Argo CD itself says so, and not a label that many use.
@@ -35,13 +30,10 @@ pub fn is_annotated(metadata: &ObjectMeta) -> bool {
 /// Whether Argo CD leaves an object where it is when its app is deleted.
 #[must_use]
 pub fn outlives_its_app(object: &ObjectName, metadata: &ObjectMeta) -> bool {
-    let annotation = |name: &str| metadata.annotations.as_ref()?.get(name).map(String::as_str);
-    let option = |wanted: &str| {
-        annotation(SYNC_OPTIONS).is_some_and(|all| all.split(',').any(|o| o.trim() == wanted))
-    };
-    object.kind == "CustomResourceDefinition"
-        || option("Delete=false")
-        || annotation(HELM_POLICY) == Some("keep")
+    let nothing = BTreeMap::new();
+    let annotations = metadata.annotations.as_ref().unwrap_or(&nothing);
+    // Argo CD does not know sealing keys: what is kept by labels alone goes.
+    object.kind == "CustomResourceDefinition" || keep(&nothing, annotations).is_some()
 }
 
 #[cfg(test)]
@@ -49,6 +41,9 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+
+    const SYNC_OPTIONS: &str = "argocd.argoproj.io/sync-options";
+    const HELM_POLICY: &str = "helm.sh/resource-policy";
 
     fn object(kind: &str, namespace: &str, name: &str) -> ObjectName {
         let [kind, namespace, name] = [kind, namespace, name].map(str::to_owned);

@@ -11,7 +11,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-pub use marks::keep;
+pub use marks::{keep, tracking_app};
 
 /// What is to be known of an object: its metadata.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

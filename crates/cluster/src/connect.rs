@@ -101,7 +101,7 @@ impl Access {
     }
 }
 
-/// Why there is no client.
+/// An error creating a client.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.explain())]
 pub enum ConnectError {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use kube::api::{ApiResource, DynamicObject};
+use kube::api::{ApiResource, DynamicObject, ListParams, ObjectMeta};
 use kube::discovery::verbs;
 use kube::{Api, Client, Discovery};
 use serde::Deserialize;
@@ -41,6 +41,19 @@ impl fmt::Display for ObjectName {
         }
     }
 }
+
+/// How reading all objects of a kind ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listed {
+    All,
+    /// The caller may not list them.
+    Denied,
+    /// The kind has gone with its CRD, or cannot be listed in all namespaces at once.
+    Absent,
+}
+
+/// Objects in one answer.
+const PAGE: u32 = 500;
 
 impl Kinds {
     /// One request: an API that is registered and does not answer is left out, where asking each
@@ -105,6 +118,33 @@ impl Kinds {
     pub fn groups_of(&self, kind: &str) -> Vec<&str> {
         let same = self.known.keys().filter(|(_, known)| known == kind);
         same.map(|(group, _)| group.as_str()).collect()
+    }
+
+    /// Reads the metadata of all objects of a kind, page by page.
+    pub async fn each_object(
+        resource: &ApiResource,
+        api: &Api<DynamicObject>,
+        mut each: impl FnMut(ObjectMeta),
+    ) -> Result<Listed, RequestError> {
+        let mut page = ListParams::default().limit(PAGE);
+        loop {
+            let list = match api.list_metadata(&page).await {
+                Ok(list) => list,
+                Err(kube::Error::Api(status)) if [404, 405].contains(&status.code) => {
+                    return Ok(Listed::Absent);
+                }
+                Err(kube::Error::Api(status)) if status.code == 403 => return Ok(Listed::Denied),
+                Err(error) => {
+                    let what = format!("objects of kind {} cannot be listed", resource.kind);
+                    return Err(RequestError::because(what)(error));
+                }
+            };
+            list.items.into_iter().for_each(|item| each(item.metadata));
+            match list.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => page = page.continue_token(&token),
+                None => return Ok(Listed::All),
+            }
+        }
     }
 
     /// All kinds of which objects can be listed and deleted.

@@ -22,6 +22,6 @@ pub mod workload;
 pub use conflict::FieldConflict;
 pub use connect::{Access, ConnectError, Place, Target};
 pub use encoded::encoded;
-pub use kinds::{Kinds, ObjectName};
+pub use kinds::{Kinds, Listed, ObjectName};
 pub use kube::Client;
 pub use request::{Cause, RequestError, no_answer};

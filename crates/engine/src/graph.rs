@@ -46,6 +46,13 @@ pub struct Names {
     pub crds: BTreeSet<String>,
 }
 
+impl Names {
+    pub(crate) fn extend(&mut self, others: Names) {
+        self.namespaces.extend(others.namespaces);
+        self.crds.extend(others.crds);
+    }
+}
+
 impl DeployedGraph {
     /// Of a platform that was never deployed.
     #[must_use]

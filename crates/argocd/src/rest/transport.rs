@@ -67,7 +67,7 @@ impl Explain for CertificateError {
     }
 }
 
-/// Why there is no connection to Argo CD's API server.
+/// An error connecting to Argo CD's API server.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.explain())]
 pub enum EndpointError {

@@ -107,8 +107,20 @@ pub(super) fn own_mark(object: &Object, platform: &Platform) -> Option<Ownership
 /// The app that has applied an object. Controllers copy annotations to what they make of an
 /// object, so one that speaks of another object does not count.
 fn tracked_by(object: &Object) -> Option<&str> {
-    let (app, of) = object.annotations.get(TRACKING)?.split_once(':')?;
     let Object { group, kind, namespace, name, .. } = object;
+    tracking_app(object.annotations.get(TRACKING)?, group, kind, namespace, name)
+}
+
+/// The app of a tracking id, if it is that of this object.
+#[must_use]
+pub fn tracking_app<'a>(
+    id: &'a str,
+    group: &str,
+    kind: &str,
+    namespace: &str,
+    name: &str,
+) -> Option<&'a str> {
+    let (app, of) = id.split_once(':')?;
     let own = of == format!("{group}/{kind}:{namespace}/{name}");
     // What is cluster-wide carries the namespace of its app.
     let cluster_wide = namespace.is_empty()

@@ -114,8 +114,7 @@ impl GraphStore {
         self.apply(&self.names.first, beginning, first, continued).await
     }
 
-    /// Removes it: the platform is no longer deployed. What is left if this is cut short is the
-    /// graph, or nothing that is read as one.
+    /// Deletes the graph. If this is interrupted, the graph is still complete, or it is gone.
     pub async fn delete(&self) -> Result<(), GraphError> {
         let first = self.look_at(&self.names.first).await?;
         let in_use = self.in_use(first.as_ref());

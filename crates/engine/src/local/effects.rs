@@ -21,6 +21,7 @@ use crate::lease::Fence;
 use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::Application;
 use tiphys_argocd::rest::{CallError, REQUEST_TIMEOUT, Refusal, SyncRequest};
+use tiphys_cluster::agent::LATE;
 use tiphys_cluster::{Cause, ObjectName};
 use tiphys_model::Explain;
 
@@ -111,7 +112,7 @@ impl Effects {
         let app = effect.app();
         let tell = |told: Incoming| incoming.send(told).unwrap_or_default();
         if !self.fence.allows(REQUEST_TIMEOUT) {
-            let answer = not_sent(&effect, "the Lease was about to run out");
+            let answer = not_sent(&effect, LATE);
             return tell(Incoming::Answered { app, doing: doing(&effect), answer });
         }
         let doing = doing(&effect);
@@ -247,7 +248,7 @@ impl Effects {
             }
         }
         if !self.fence.allows(REQUEST_TIMEOUT) {
-            return Err(unanswered("the Lease was about to run out".to_owned()));
+            return Err(unanswered(LATE.to_owned()));
         }
         self.argocd.delete(name, &known.project).await
     }
@@ -278,8 +279,8 @@ fn doing(effect: &Effect) -> &'static str {
     }
 }
 
-/// What the machine is told of a request that got no answer which it could use. What it asks again
-/// by itself is not answered.
+/// The answer to report for a request that failed or was not sent; `None` for requests that the
+/// machine repeats by itself.
 fn not_sent(effect: &Effect, why: &str) -> Option<Answer> {
     match effect {
         Effect::Sync { number, .. } => {

@@ -32,9 +32,7 @@ impl Teardown {
                 Vec::new()
             }
         };
-        let brought = namespaces_and_crds::brought(removed.iter().copied());
-        graph.brought.namespaces.extend(brought.namespaces);
-        graph.brought.crds.extend(brought.crds);
+        graph.brought.extend(namespaces_and_crds::brought(removed.iter().copied()));
         self.refuse_cascades(context.app_resources.kinds(), &graph, &removed).await?;
         if self.options.retain_volumes {
             // Those of an earlier attempt too: its apps may be gone, and their claims not yet.

@@ -55,9 +55,7 @@ impl Beside {
     }
 
     fn note(&mut self, application: &Application, own: &str) {
-        let names = namespaces_and_crds::used(std::iter::once(application));
-        self.used.namespaces.extend(names.namespaces);
-        self.used.crds.extend(names.crds);
+        self.used.extend(namespaces_and_crds::used(std::iter::once(application)));
         let name = application.name().to_owned();
         self.in_project.insert(application.spec.project.clone(), name.clone());
         // One in another namespace may be of this Argo CD, which then names the namespace too, or

@@ -1,13 +1,11 @@
 //! Namespaces that apps apply themselves: Argo CD deletes them with their app, and Kubernetes then
 //! deletes all that is in them, whosever it is.
 
-use std::collections::BTreeSet;
-
 use tiphys_argocd::application::Application;
 use tiphys_assess::ownership;
 use tiphys_cluster::{Kinds, ObjectName, RequestError};
 
-use super::inventory::Division;
+use super::inventory::{Division, Kept};
 use super::{Teardown, TeardownError};
 use crate::graph::{DeployedGraph, Names};
 
@@ -30,23 +28,31 @@ impl Teardown {
         if applied.is_empty() {
             return Ok(());
         }
-        let beside = self.beside().await?;
-        for (app, namespace) in applied {
-            if is_protected(kinds, namespace).await? {
-                continue;
+        let mut found = Names::default();
+        for (_, namespace) in &applied {
+            if !is_protected(kinds, namespace).await? {
+                found.namespaces.insert((*namespace).to_owned());
             }
-            let found = Names { namespaces: [namespace.to_owned()].into(), crds: BTreeSet::new() };
-            let Division { kept, .. } =
-                beside.divide_in(&self.client, kinds, &self.platform, graph, &found).await?;
-            let held = kept.into_iter().filter(|kept| kept.object.namespace == namespace);
-            let held: Vec<_> = held.collect();
-            if !held.is_empty() {
+        }
+        let beside = self.beside().await?;
+        let division = beside.divide_in(&self.client, kinds, &self.platform, graph, &found).await?;
+        for (app, namespace) in applied {
+            let held = held_in(&division, namespace);
+            if found.namespaces.contains(namespace) && !held.is_empty() {
                 let (app, namespace) = (app.to_owned(), namespace.to_owned());
                 return Err(TeardownError::NamespaceHolds { app, namespace, held });
             }
         }
         Ok(())
     }
+}
+
+/// What keeps a namespace from going: the objects in it, or that they cannot be read.
+fn held_in(division: &Division, namespace: &str) -> Vec<Kept> {
+    let inside = |kept: &&Kept| kept.object.namespace == namespace;
+    let itself = |kept: &&Kept| kept.object.kind == "Namespace" && kept.object.name == namespace;
+    let held: Vec<Kept> = division.kept.iter().filter(inside).cloned().collect();
+    if held.is_empty() { division.kept.iter().filter(itself).cloned().collect() } else { held }
 }
 
 /// Whether Argo CD leaves a namespace where it is, or it is not there.
@@ -64,4 +70,25 @@ async fn is_protected(kinds: &Kinds, name: &str) -> Result<bool, RequestError> {
         let annotations = found.metadata.annotations.unwrap_or_default();
         ownership::keep(&labels, &annotations).is_some()
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(kind: &str, namespace: &str, name: &str) -> Kept {
+        let [kind, namespace, name] = [kind, namespace, name].map(str::to_owned);
+        let object = ObjectName { group: String::new(), kind, namespace, name };
+        Kept { object, why: "it is theirs".to_owned() }
+    }
+
+    #[test]
+    fn a_namespace_whose_objects_cannot_be_read_is_held_too() {
+        let (theirs, unread) = (kept("Secret", "shop", "a"), kept("Namespace", "", "web"));
+        let kept = vec![kept("Namespace", "", "shop"), theirs.clone(), unread.clone()];
+        let division = Division { kept, ..Division::default() };
+        assert_eq!(held_in(&division, "shop"), [theirs]);
+        assert_eq!(held_in(&division, "web"), [unread]);
+        assert_eq!(held_in(&division, "free"), []);
+    }
 }

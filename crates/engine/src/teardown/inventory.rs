@@ -4,14 +4,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use kube::api::{ApiResource, ListParams, ObjectMeta};
+use kube::api::{ApiResource, ObjectMeta};
 use tiphys_assess::ownership::{self, Object, Ownership, Whose};
-use tiphys_cluster::{Kinds, ObjectName, RequestError};
+use tiphys_cluster::{Kinds, Listed, ObjectName, RequestError};
 
 use crate::graph::Names;
 
-/// Objects in one answer.
-const PAGE: u32 = 500;
 const CRDS: &str = "apiextensions.k8s.io";
 
 /// Objects that were read, each with its judgement, and kinds that could not be.
@@ -65,35 +63,21 @@ impl Inventory {
         platform: &ownership::Platform,
     ) -> Result<Self, RequestError> {
         let (mut objects, mut crds, mut unlisted) = (Vec::new(), Vec::new(), Vec::new());
-        for (resource, api) in kinds.listable() {
+        let nothing = came.namespaces.is_empty() && came.crds.is_empty();
+        for (resource, api) in kinds.listable().filter(|_| !nothing) {
             let crd = crd_of(resource);
             let defined = came.crds.contains(&crd);
-            let mut page = ListParams::default().limit(PAGE);
-            loop {
-                let list = match api.list_metadata(&page).await {
-                    Ok(list) => list,
-                    // Gone with its CRD since, or nothing that is kept anywhere.
-                    Err(kube::Error::Api(status)) if [404, 405].contains(&status.code) => break,
-                    Err(kube::Error::Api(status)) if status.code == 403 => {
-                        unlisted.push(Unlisted { kind: resource.kind.clone(), crd });
-                        break;
-                    }
-                    Err(error) => {
-                        let what = format!("objects of kind {} cannot be listed", resource.kind);
-                        return Err(RequestError::because(what)(error));
-                    }
-                };
-                let read = list.items.into_iter().map(|item| object(resource, item.metadata));
-                let concerned = read.filter(|object| {
-                    let itself = Container::of(object).is_some_and(|it| it.is_of(came));
-                    defined || itself || came.namespaces.contains(&object.namespace)
-                });
-                objects.extend(concerned);
-                crds.resize(objects.len(), crd.clone());
-                match list.metadata.continue_.filter(|token| !token.is_empty()) {
-                    Some(token) => page = page.continue_token(&token),
-                    None => break,
+            let listed = Kinds::each_object(resource, &api, |metadata| {
+                let object = object(resource, metadata);
+                let itself = Container::of(&object).is_some_and(|it| it.is_of(came));
+                if defined || itself || came.namespaces.contains(&object.namespace) {
+                    objects.push(object);
                 }
+            });
+            let listed = listed.await?;
+            crds.resize(objects.len(), crd.clone());
+            if listed == Listed::Denied {
+                unlisted.push(Unlisted { kind: resource.kind.clone(), crd });
             }
         }
         let judged = ownership::judge(&objects, platform);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Namespace, PersistentVolume};
+use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{ListParams, ObjectMeta, PropagationPolicy};
 use kube::{Api, Client, ResourceExt};
@@ -15,15 +15,13 @@ use tiphys_model::Platform;
 
 use super::beside::Beside;
 use super::inventory::{Division, Kept};
-use super::{TeardownError, namespaces_and_crds};
+use super::{TeardownError, namespaces_and_crds, volumes};
 use crate::graph::{DeployedGraph, Names};
 use tiphys_argocd::tracking;
 use tiphys_cluster::delete;
 use tiphys_cluster::{Kinds, ObjectName, RequestError};
 use tokio::time::Instant;
 
-/// Objects in one answer.
-const PAGE: u32 = 500;
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(500);
 /// What Kubernetes makes and removes by itself.
@@ -114,31 +112,15 @@ impl Search<'_> {
             if PASSING.contains(&&*resource.kind) {
                 continue;
             }
-            let mut page = ListParams::default().limit(PAGE);
-            loop {
-                let list = match api.list_metadata(&page).await {
-                    Ok(list) => list,
-                    // Gone with its CRD since.
-                    Err(kube::Error::Api(status)) if status.code == 404 => break,
-                    // Kinds that can be listed in one namespace only, or not by us.
-                    Err(kube::Error::Api(status)) if [403, 405].contains(&status.code) => break,
-                    Err(error) => {
-                        let what = format!("objects of kind {} cannot be listed", resource.kind);
-                        return Err(RequestError::because(what)(error));
-                    }
-                };
-                for object in &list.items {
-                    match self.judge(&resource.group, &resource.kind, &object.metadata) {
-                        Some(Left::Over(leftover)) => found.push(leftover),
-                        Some(Left::Kept(object)) => kept.push(object),
-                        None => {}
-                    }
+            // What cannot be listed, somebody else has to look after.
+            Kinds::each_object(resource, &api, |metadata| {
+                match self.judge(&resource.group, &resource.kind, &metadata) {
+                    Some(Left::Over(leftover)) => found.push(leftover),
+                    Some(Left::Kept(object)) => kept.push(object),
+                    None => {}
                 }
-                match list.metadata.continue_.filter(|token| !token.is_empty()) {
-                    Some(token) => page = page.continue_token(&token),
-                    None => break,
-                }
-            }
+            })
+            .await?;
         }
         Ok((found, kept))
     }
@@ -207,20 +189,17 @@ impl Search<'_> {
 
     /// Volumes that were claimed from a namespace of the platform.
     async fn volumes(&self) -> Result<Vec<Leftover>, RequestError> {
-        let came = &self.came.namespaces;
-        let volumes: Api<PersistentVolume> = Api::all(self.client.clone());
-        let listed = volumes.list(&ListParams::default()).await;
-        let listed = listed.map_err(RequestError::because("the volumes cannot be listed"))?;
-        let claimed = listed.items.into_iter().filter_map(|volume| {
+        let volumes = volumes::claimed(self.client, &self.came.namespaces).await?;
+        let left = volumes.into_iter().filter_map(|volume| {
             let claim = volume.spec.as_ref()?.claim_ref.as_ref()?;
-            let namespace = claim.namespace.as_ref().filter(|name| came.contains(*name))?;
+            let namespace = claim.namespace.as_ref()?;
             let phase = volume.status.as_ref().and_then(|status| status.phase.as_deref());
             let name = claim.name.as_deref().unwrap_or("?");
             let why = format!("{} of the claim {namespace}/{name}", phase.unwrap_or("volume"));
             let object = named("", "PersistentVolume", &volume.metadata);
             Some(Leftover { object, why, certain: true, uid: volume.uid() })
         });
-        Ok(claimed.collect())
+        Ok(left.collect())
     }
 }
 

@@ -1,15 +1,16 @@
 //! What a teardown would do, read from the cluster before anything is changed.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::api::core::v1::PersistentVolume;
-use kube::api::ListParams;
-use kube::{Api, ResourceExt};
+use kube::ResourceExt;
 use tiphys_argocd::application::Application;
 use tiphys_cluster::{Kinds, RequestError};
 
 use super::beside::Beside;
 use super::generators::{Generator, Generators};
 use super::inventory::{Division, Kept};
-use super::{Extent, Teardown, TeardownError, namespaces_and_crds};
+use super::{Extent, Teardown, TeardownError, namespaces_and_crds, volumes};
 use crate::graph::DeployedGraph;
 
 /// All that would go, and what would stay.
@@ -61,9 +62,7 @@ impl Teardown {
     async fn forecast_division(&self, removed: &[&Application]) -> Result<Division, RequestError> {
         let mut graph =
             self.graph.clone().unwrap_or_else(|| DeployedGraph::new(&self.platform, None));
-        let brought = namespaces_and_crds::brought(removed.iter().copied());
-        graph.brought.namespaces.extend(brought.namespaces);
-        graph.brought.crds.extend(brought.crds);
+        graph.brought.extend(namespaces_and_crds::brought(removed.iter().copied()));
         let kinds = Kinds::discover(&self.client).await?;
         let beside = self.beside().await?;
         beside.divide(&self.client, &kinds, &self.platform, &graph).await
@@ -80,18 +79,14 @@ impl Teardown {
 
     async fn claimed_volumes(
         &self,
-        namespaces: &std::collections::BTreeSet<String>,
+        namespaces: &BTreeSet<String>,
     ) -> Result<Vec<(String, String)>, RequestError> {
-        let volumes: Api<PersistentVolume> = Api::all(self.client.clone());
-        let listed = volumes.list(&ListParams::default()).await;
-        let listed = listed.map_err(RequestError::because("the volumes cannot be listed"))?;
-        let claimed = listed.items.iter().filter_map(|volume| {
-            let spec = volume.spec.as_ref()?;
-            let namespace = spec.claim_ref.as_ref()?.namespace.as_ref()?;
-            let policy = spec.persistent_volume_reclaim_policy.clone().unwrap_or_default();
-            let policy = if self.options.retain_volumes { "Retain".to_owned() } else { policy };
-            namespaces.contains(namespace).then(|| (volume.name_any(), policy))
-        });
-        Ok(claimed.collect())
+        let claimed = volumes::claimed(&self.client, namespaces).await?;
+        let policy = |volume: &PersistentVolume| match &volume.spec {
+            _ if self.options.retain_volumes => "Retain".to_owned(),
+            Some(spec) => spec.persistent_volume_reclaim_policy.clone().unwrap_or_default(),
+            None => String::new(),
+        };
+        Ok(claimed.iter().map(|volume| (volume.name_any(), policy(volume))).collect())
     }
 }

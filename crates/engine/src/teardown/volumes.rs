@@ -10,6 +10,24 @@ use serde_json::json;
 use tiphys_cluster::RequestError;
 use tiphys_cluster::names::FIELD_MANAGER;
 
+/// Volumes that are claimed from these namespaces.
+pub(super) async fn claimed(
+    client: &Client,
+    namespaces: &BTreeSet<String>,
+) -> Result<Vec<PersistentVolume>, RequestError> {
+    let volumes: Api<PersistentVolume> = Api::all(client.clone());
+    let listed = volumes.list(&ListParams::default()).await;
+    let mut listed = listed.map_err(RequestError::because("the volumes cannot be listed"))?.items;
+    listed.retain(|volume| is_claimed_from(volume, namespaces));
+    Ok(listed)
+}
+
+fn is_claimed_from(volume: &PersistentVolume, namespaces: &BTreeSet<String>) -> bool {
+    let claim = volume.spec.as_ref().and_then(|spec| spec.claim_ref.as_ref());
+    let namespace = claim.and_then(|claim| claim.namespace.as_ref());
+    namespace.is_some_and(|namespace| namespaces.contains(namespace))
+}
+
 /// Volumes that are claimed from these namespaces stay when their claims go. How many had to be
 /// changed.
 pub(super) async fn retain(
@@ -17,10 +35,8 @@ pub(super) async fn retain(
     namespaces: &BTreeSet<String>,
 ) -> Result<usize, RequestError> {
     let volumes: Api<PersistentVolume> = Api::all(client.clone());
-    let listed = volumes.list(&ListParams::default()).await;
-    let listed = listed.map_err(RequestError::because("the volumes cannot be listed"))?;
     let mut changed = 0;
-    for volume in listed.items.iter().filter(|volume| would_go(volume, namespaces)) {
+    for volume in claimed(client, namespaces).await?.iter().filter(|volume| would_go(volume)) {
         let patch = json!({
             "metadata": { "uid": volume.uid() },
             "spec": { "persistentVolumeReclaimPolicy": "Retain" },
@@ -38,11 +54,9 @@ pub(super) async fn retain(
     Ok(changed)
 }
 
-fn would_go(volume: &PersistentVolume, namespaces: &BTreeSet<String>) -> bool {
-    let Some(spec) = &volume.spec else { return false };
-    let claimed_from = spec.claim_ref.as_ref().and_then(|claim| claim.namespace.as_ref());
-    claimed_from.is_some_and(|namespace| namespaces.contains(namespace))
-        && spec.persistent_volume_reclaim_policy.as_deref() != Some("Retain")
+fn would_go(volume: &PersistentVolume) -> bool {
+    let spec = volume.spec.as_ref();
+    spec.is_some_and(|spec| spec.persistent_volume_reclaim_policy.as_deref() != Some("Retain"))
 }
 
 #[cfg(test)]
@@ -58,9 +72,10 @@ mod tests {
             serde_json::from_value(json!({ "metadata": {}, "spec": spec })).unwrap()
         };
         let namespaces = ["db".to_owned()].into();
-        assert!(would_go(&volume("db", "Delete"), &namespaces));
-        assert!(!would_go(&volume("db", "Retain"), &namespaces));
-        assert!(!would_go(&volume("other", "Delete"), &namespaces));
-        assert!(!would_go(&PersistentVolume::default(), &namespaces));
+        let changed = |volume: &_| is_claimed_from(volume, &namespaces) && would_go(volume);
+        assert!(changed(&volume("db", "Delete")));
+        assert!(!changed(&volume("db", "Retain")));
+        assert!(!changed(&volume("other", "Delete")));
+        assert!(!changed(&PersistentVolume::default()));
     }
 }

@@ -18,7 +18,7 @@ use crate::registry::{self, Reference};
 /// Larger than any manifests, and small enough to hold.
 const MOST_BYTES: usize = 64 << 20;
 
-/// Why there are no manifests.
+/// An error fetching manifests.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.explain())]
 pub enum FetchError {
