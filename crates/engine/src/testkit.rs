@@ -43,11 +43,16 @@ kind: Platform
 metadata: { name: prod }
 spec:
   argocd: { access: kubernetes, project: apps, rootProject: roots }
-  stacks: [{ name: s, apps: [{ name: a }, { name: b, dependsOn: [a] }] }]
+  stacks: [{ name: s, apps: [{ name: a }, B] }]
 ";
 
 pub(crate) fn platform() -> Platform {
-    let source = Source::new("platform.yaml", PLATFORM.into()).unwrap();
+    platform_with("{ name: b, dependsOn: [a] }")
+}
+
+/// The same with another `b`.
+pub(crate) fn platform_with(b: &str) -> Platform {
+    let source = Source::new("platform.yaml", PLATFORM.replace('B', b).into()).unwrap();
     tiphys_spec::platform(&Sources::new(vec![source])).unwrap()
 }
 

@@ -117,26 +117,19 @@ impl EvidenceCollector {
         Ok(self.tree(app, project).await?.members())
     }
 
-    /// The resources whose controller has not seen their newest generation, or what keeps us from
-    /// knowing.
-    pub async fn lagging(&self, app: &str, project: &str) -> Vec<Arc<str>> {
-        let unread = |error: CallError| format!("its resources (they cannot be read: {error})");
-        let resources = match self.managed_resources(app, project).await {
-            Ok(resources) => resources,
-            Err(error) => return vec![unread(error).into()],
-        };
+    /// The resources whose controller has not seen their newest generation.
+    pub async fn lagging(&self, app: &str, project: &str) -> Result<Vec<Arc<str>>, CallError> {
         let mut lagging = Vec::new();
-        for resource in &resources {
+        for resource in &self.managed_resources(app, project).await? {
             let Some(name) = drift::lagging(resource) else { continue };
             // What Argo CD shows here is as old as its last comparison, and a new status alone
             // does not make it compare.
-            match self.live(app, project, &resource.object, &resource.version()).await {
-                Ok(live) if drift::lags(&live) => lagging.push(name.into()),
-                Ok(_) => {}
-                Err(error) => lagging.push(unread(error).into()),
+            let live = self.live(app, project, &resource.object, &resource.version()).await?;
+            if drift::lags(&live) {
+                lagging.push(name.into());
             }
         }
-        lagging
+        Ok(lagging)
     }
 
     /// A resource as it is in the cluster now.

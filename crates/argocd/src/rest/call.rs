@@ -14,6 +14,9 @@ use crate::messages::{BLOCKED_BY_WINDOW, OPERATION_IN_PROGRESS};
 use tiphys_cluster::agent;
 use tiphys_model::chain;
 
+/// How many new tokens one request may find refused as well.
+const MOST_RENEWALS: u32 = 5;
+
 /// Why a request did not get what it asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
@@ -47,8 +50,8 @@ struct Problem {
 }
 
 impl RestClient {
-    /// `path` is relative to `/api/v1/`. A token that was revoked is renewed once, if there is a
-    /// new one: whoever rotates it does not disturb a run.
+    /// `path` is relative to `/api/v1/`. A token that was revoked is renewed as long as there is a
+    /// new one: whoever rotates it does not disturb a run, not even by doing so twice.
     pub async fn call<A: DeserializeOwned>(
         &self,
         method: Method,
@@ -56,17 +59,21 @@ impl RestClient {
         body: Option<&impl Serialize>,
         timeout: Duration,
     ) -> Result<A, CallError> {
-        let used = self.token.as_ref().map(Token::now);
-        let answer = self.call_once(method.clone(), path, body, timeout).await;
-        let (Some(token), Some(used), Err(CallError::Refused { refusal, .. })) =
-            (&self.token, used, &answer)
-        else {
-            return answer;
-        };
-        if *refusal == Refusal::Unauthenticated && token.renew(&used).await {
-            return self.call_once(method, path, body, timeout).await;
+        let mut renewals = 0;
+        loop {
+            let used = self.token.as_ref().map(Token::now);
+            let answer = self.call_once(method.clone(), path, body, timeout).await;
+            let (Some(token), Some(used), Err(CallError::Refused { refusal, .. })) =
+                (&self.token, used, &answer)
+            else {
+                return answer;
+            };
+            let revoked = *refusal == Refusal::Unauthenticated && renewals < MOST_RENEWALS;
+            if !revoked || !token.renew(&used).await {
+                return answer;
+            }
+            renewals += 1;
         }
-        answer
     }
 
     async fn call_once<A: DeserializeOwned>(

@@ -319,6 +319,8 @@ impl Local<'_> {
                 if let Some(warning) = self.behind(&event, app) {
                     (self.updates)(RunUpdate::Warning(warning));
                 }
+                // Its turn may have come because of another app, without a look at it.
+                self.schedule_probe(app);
             }
             (self.events)(now, event);
         }

@@ -24,6 +24,9 @@ use tiphys_evidence::criteria::{self, Prober};
 const SOON: Duration = Duration::from_millis(1500);
 /// How soon one that is Done, or has not begun: nobody may start on news that is older.
 const CALM: Duration = Duration::from_secs(10);
+/// How often generations are asked for before they count as unknown, and the pause between.
+const TRIES: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(500);
 /// How many are looked at at once.
 const AT_ONCE: usize = 32;
 
@@ -113,11 +116,27 @@ impl Probes {
         };
         let generations = match (request.generations, &self.collector) {
             (Some(applied), Some(collector)) => {
-                Some((applied, collector.lagging(app.name.as_str(), project).await))
+                Some((applied, lagging(collector, app.name.as_str(), project).await))
             }
             _ => None,
         };
         ProbeResult { app: request.app, unmet, generations }
+    }
+}
+
+/// What lags behind, or what keeps us from knowing. One odd answer must not make a run sync what
+/// is as it should be.
+async fn lagging(collector: &EvidenceCollector, app: &str, project: &str) -> Vec<Arc<str>> {
+    let mut tries = 1;
+    loop {
+        match collector.lagging(app, project).await {
+            Ok(lagging) => return lagging,
+            Err(_) if tries < TRIES => tokio::time::sleep(PAUSE).await,
+            Err(error) => {
+                return vec![format!("its resources (they cannot be read: {error})").into()];
+            }
+        }
+        tries += 1;
     }
 }
 
@@ -155,14 +174,15 @@ impl ProbeSchedule {
     pub(super) fn plan(&mut self, now: Instant, app: AppIx, step: &Step, seen: &Observation) {
         let wants = self.wants_generations(app, seen);
         let known = &self.apps[app.position()];
+        let lagging = known.generations(seen).filter(|_| wants);
+        let lags = lagging.is_some_and(|lagging| !lagging.is_empty());
         let wait = match &step.phase {
             Phase::Failed(_) | Phase::Skipped(_) | Phase::Removed { .. } => None,
-            _ if step.is_in_progress() => match known.generations(seen) {
-                // All that it waits for may be this look.
-                None if wants => Some(Duration::ZERO),
-                Some([_, ..]) if wants => Some(SOON),
-                _ => known.asks.then_some(SOON),
-            },
+            // All that it waits for may be this look.
+            _ if step.is_in_progress() && wants && lagging.is_none() => Some(Duration::ZERO),
+            _ if step.is_in_progress() => (lags || known.asks).then_some(SOON),
+            // What is known when its turn comes decides whether it has to be synced.
+            Phase::Waiting if wants && (lags || lagging.is_none()) => Some(SOON),
             _ => known.asks.then_some(CALM),
         };
         let wanted = wait.map(|wait| now + wait);

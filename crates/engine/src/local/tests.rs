@@ -8,10 +8,11 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Value, json};
 use tiphys_argocd::ArgoCdClient;
-use tiphys_cluster::Kinds;
 use tiphys_cluster::names::Purpose;
 use tiphys_cluster::scripted::{Answer, Asked};
-use tiphys_model::{Exit, Explain, Scope};
+use tiphys_cluster::{Kinds, Place};
+use tiphys_evidence::criteria::Prober;
+use tiphys_model::{Exit, Explain, Platform, Scope};
 use tiphys_run::Action;
 use tokio::time::Instant;
 
@@ -58,7 +59,11 @@ impl Ended {
 }
 
 async fn run(server: &Server, action: Action) -> Ended {
-    let (client, platform) = (server.client(), testkit::platform());
+    run_platform(server, action, testkit::platform()).await
+}
+
+async fn run_platform(server: &Server, action: Action, platform: Platform) -> Ended {
+    let client = server.client();
     let plan = Arc::new(tiphys_plan::plan(&platform, &Scope::Platform).unwrap());
     let kinds = Kinds::discover(&client).await.unwrap();
     let hold = Arc::new(Hold::new(client.clone(), "argocd", "apps", "run"));
@@ -70,7 +75,7 @@ async fn run(server: &Server, action: Action) -> Ended {
         argocd: ArgoCdClient::new(&client, &platform, Purpose::Deploy).await.unwrap(),
         app_resources: teardown.then(|| Arc::new(AppResources::new(&client, kinds))),
         client: client.clone(),
-        prober: None,
+        prober: (!teardown).then(|| Prober::new(client.clone(), Place::Outside)),
         namespace: "argocd".to_owned(),
         plan,
         action,
@@ -98,6 +103,43 @@ async fn run(server: &Server, action: Action) -> Ended {
     let verdict = tokio::time::timeout(limit, run).await.expect("it ends");
     let took = began.elapsed();
     Ended { verdict, took, removed: removed.into_inner(), notes: notes.into_inner() }
+}
+
+/// Nothing happens to the second app when its turn comes; what it waits for is looked at all the
+/// same.
+#[tokio::test(start_paused = true)]
+async fn an_app_is_probed_soon_when_another_makes_it_start() {
+    let server = server();
+    server.put(JOB, json!({ "status": { "succeeded": 1 } }));
+    let resource = json!({ "name": "jobs", "kind": "Job", "namespaced": true, "verbs": ["get"] });
+    server.put(
+        "/apis/batch/v1",
+        json!({ "kind": "APIResourceList", "groupVersion": "batch/v1", "resources": [resource] }),
+    );
+    let platform = || {
+        testkit::platform_with(
+            "{ name: b, dependsOn: [a], health: [{ resource: { apiVersion: batch/v1, kind: Job, \
+             name: clean, namespace: db, expression: 'has(obj.status.succeeded)' } }] }",
+        )
+    };
+    let first = run_platform(&server, Action::Deploy, platform()).await;
+    assert_eq!(first.verdict.unwrap(), Verdict::Succeeded);
+    server.change(|objects| {
+        objects.put(JOB, json!({ "status": {} }));
+        let mut a = objects.get(&application("a")).unwrap();
+        a["status"]["sync"]["status"] = "OutOfSync".into();
+        objects.put(&application("a"), a);
+    });
+    let ends = async {
+        while server.get(&application("a")).unwrap()["status"]["sync"]["status"] != "Synced" {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        server.put(JOB, json!({ "status": { "succeeded": 1 } }));
+    };
+    let (again, ()) = tokio::join!(run_platform(&server, Action::Deploy, platform()), ends);
+    assert_eq!(again.verdict.unwrap(), Verdict::Succeeded);
+    assert!(again.took < Duration::from_secs(4), "{:?}", again.took);
 }
 
 fn watched(asked: &Asked) -> bool {

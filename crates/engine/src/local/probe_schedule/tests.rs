@@ -120,6 +120,27 @@ fn generations_are_looked_at_once_for_each_operation() {
     assert_eq!(lagging(&schedule, LATE, "Synced"), ["its resources"], "another operation");
 }
 
+/// A look that failed would make the run sync an app that is as it should be.
+#[test]
+fn generations_that_are_not_known_are_looked_at_before_the_turn_comes() {
+    let plan = plan();
+    let machine = Machine::new(plan.clone(), Action::Deploy, 1);
+    let mut schedule = ProbeSchedule::new(plan.clone(), Action::Deploy, ProbeScope::Everything);
+    let app = AppIx::new(0);
+    let (step, now) = (machine.step(app), Instant::now());
+    let look = seen(EARLY, "Synced");
+    schedule.plan(now, app, step, &look);
+    assert_eq!(schedule.wake_at(), Some(now + SOON), "it has become as it should be");
+    let request = schedule.first(app, &look).unwrap();
+    schedule.take(result(request, &[], &["its resources (they cannot be read: no)"]));
+    schedule.plan(now, app, step, &look);
+    assert_eq!(schedule.due(now + SOON), Some(app));
+    let request = schedule.begin(app, &look);
+    schedule.take(result(request, &[], &[]));
+    schedule.plan(now, app, step, &look);
+    assert_eq!(schedule.wake_at(), Some(now + CALM), "only its criterion is left");
+}
+
 #[test]
 fn what_is_removed_need_not_be_well() {
     let plan = plan();
