@@ -1,5 +1,6 @@
 //! A deployment from beginning to end: Lease, hold, generators, run, and giving back.
 
+mod outside;
 #[cfg(test)]
 mod tests;
 
@@ -8,7 +9,7 @@ use std::sync::Arc;
 
 use kube::{Api, Client};
 use tiphys_model::operation::PlanTag;
-use tiphys_model::{Explain, Explanation, Plan, Platform, Role};
+use tiphys_model::{Exit, Explain, Explanation, Plan, Platform, Role};
 use tiphys_run::{Action, Event, Revisions, Verdict};
 
 use crate::engine::{Engine, RunError, Setup};
@@ -18,6 +19,7 @@ use crate::hold::{Hold, HoldError};
 use crate::lease::{Lease, LeaseError};
 use crate::run_update::RunUpdate;
 use crate::signals::{SignalError, Signals};
+use outside::Outside;
 use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::Application;
 use tiphys_argocd::credentials::CredentialsError;
@@ -141,8 +143,55 @@ impl Deploy {
         let namespace = &self.platform.argocd.namespace;
         let project = &self.platform.argocd.project;
         let hold = Arc::new(Hold::new(self.client.clone(), namespace, project, &run));
+        let applications = Api::namespaced(self.client.clone(), namespace);
+        let outside = tokio::select! {
+            outside = Outside::of(&self.plan, &self.platform, hold, applications) => match outside {
+                Ok(outside) => outside,
+                Err(error) => return Err(lease.blame(error).await),
+            },
+            error = lease.keep() => return Err(error.into()),
+            signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
+        };
+        let ended = self.run_held(run, argocd, &outside, lease, signals, updates).await;
+        let gives_back = match &ended {
+            // Whoever took the platform over holds what it wants to.
+            Ok(Verdict::LeaseLost) | Err(DeployError::Lease(_)) => false,
+            Ok(_) => true,
+            Err(error) => error.explain().exit != Exit::Unreachable,
+        };
+        if !gives_back {
+            return ended;
+        }
+        let let_go = tokio::select! {
+            let_go = outside.let_go() => let_go,
+            error = lease.keep() => Err(error.into()),
+            signal = signals.next() => return ended.and(Ok(Verdict::Interrupted(signal))),
+        };
+        match let_go {
+            Ok(stay) => {
+                if !stay.is_empty() {
+                    updates(RunUpdate::Note(outside::stays_held(&stay)));
+                }
+                ended
+            }
+            // The end of the run says more.
+            Err(error) => ended.and(Err(error)),
+        }
+    }
+
+    async fn run_held(
+        &self,
+        run: String,
+        argocd: ArgoCdClient,
+        outside: &Outside,
+        lease: &mut Lease,
+        signals: &mut Signals,
+        updates: &dyn Fn(RunUpdate),
+    ) -> Result<Verdict, DeployError> {
+        let namespace = &self.platform.argocd.namespace;
+        let project = &self.platform.argocd.project;
         let revisions = tokio::select! {
-            brought = self.bring_in(&argocd, &hold, lease.epoch(), updates) => match brought {
+            brought = self.bring_in(&argocd, outside, lease.epoch(), updates) => match brought {
                 Ok(revisions) => revisions,
                 Err(error) => return Err(lease.blame(error).await),
             },
@@ -169,7 +218,7 @@ impl Deploy {
             namespace: namespace.clone(),
             plan: self.plan.clone(),
             action: Action::Deploy,
-            hold,
+            hold: outside.hold.clone(),
             held: true,
             app_resources: None,
             run,
@@ -209,13 +258,14 @@ impl Deploy {
     async fn bring_in(
         &self,
         argocd: &ArgoCdClient,
-        hold: &Hold,
+        outside: &Outside,
         epoch: u64,
         updates: &dyn Fn(RunUpdate),
     ) -> Result<Revisions, DeployError> {
         let note = |text: String| updates(RunUpdate::Note(text));
         let deployed = self.plan.apps.iter().filter(|app| app.role == Role::Act);
-        let deployed: BTreeSet<String> = deployed.map(|app| app.app.name.to_string()).collect();
+        let deployed = deployed.map(|app| app.app.name.to_string());
+        let held: BTreeSet<String> = deployed.chain(outside.names()).collect();
         let applications: Api<Application> =
             Api::namespaced(self.client.clone(), &self.platform.argocd.namespace);
         let project = &self.platform.argocd.project;
@@ -228,13 +278,13 @@ impl Deploy {
             epoch,
         };
         (self.check)(&generators.newest().await?).map_err(DeployError::Refused)?;
-        note(format!("holding {} apps in the project `{project}`", deployed.len()));
+        note(format!("holding {} apps in the project `{project}`", held.len()));
         let terminate = async |app: &str| match argocd.terminate(app, project).await {
             Err(error @ CallError::Unanswered { .. }) => Err(error),
             // Refused: it has ended by itself.
             Ok(()) | Err(CallError::Refused { .. }) => Ok(()),
         };
-        hold.hold_when_idle(&deployed, &applications, terminate).await?;
+        outside.hold.hold_when_idle(&held, &applications, terminate).await?;
         note("syncing the root app".to_owned());
         let generated = generators.sync().await?;
         let all = self.plan.apps.iter().map(|app| app.app.name.to_string()).collect();

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tiphys_argocd::credentials;
 use tiphys_argocd::rest::{CallError, REQUEST_TIMEOUT, Refusal, SyncRequest};
 use tiphys_cluster::names::Purpose;
-use tiphys_e2e::{Site, World, operation};
+use tiphys_e2e::{Site, World, operation, tiphys};
 use tiphys_model::Explain;
 use tiphys_run::Revisions;
 
@@ -205,6 +205,25 @@ pub(crate) async fn a_revoked_token(world: Arc<World>) {
     let ids = ground.registered(Purpose::Deploy).await;
     assert_eq!((ids.len(), ids == lost), (1, false));
     assert_eq!(ground.until_refused(&client).await, Refusal::Unauthenticated);
+    ground.close().await;
+}
+
+/// Whoever has copied a token has nothing in their hands after a rotation.
+pub(crate) async fn a_rotated_token(world: Arc<World>) {
+    let ground = Ground::new(&world, "conf-rotate").await;
+    ground.configure(&[]).await;
+    let platform = ground.model();
+    let (old, _) = credentials::deploy(&world.client, &platform).await.expect("a token");
+    // Without the Secret to read a new one from.
+    let copied = world.argocd.clone().with_token(old);
+    ground.until_known(&copied).await;
+    let file = ground.site.platform_file();
+    let rotate = ["rotate-credentials", "-f", file.path()];
+    let (code, _, stderr) = tiphys::said(&tiphys::run(&rotate, &world.kubeconfig).await);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert_eq!(ground.until_refused(&copied).await, Refusal::Unauthenticated);
+    let client = ground.argocd(Purpose::Deploy, &world.client).await;
+    ground.until_known(&client).await;
     ground.close().await;
 }
 

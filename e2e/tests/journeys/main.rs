@@ -17,6 +17,7 @@ mod resume;
 mod rights;
 mod same;
 mod scale;
+mod scope;
 mod sets;
 #[path = "../../../crates/tiphys/tests/common/snapshots.rs"]
 mod snapshots;
@@ -44,6 +45,12 @@ fn main() -> ExitCode {
         Case::new("deploy_gives_the_same_cluster_twice", same::inventory_for_the_same_inputs),
         Case::new("deploy_is_flat_among_thousands_of_applications", scale::among_thousands).soak(),
         Case::new("deploy_warns_of_what_it_passes_over", warning::of_what_a_run_passes_over),
+        Case::new("deploy_of_a_part_and_without_changes", scope::of_a_part),
+        Case::new("deploy_fails_when_something_degrades_later", scope::of_what_degrades_later),
+        Case::new(
+            "a_platform_stays_held_and_a_deadline_holds",
+            scope::of_a_platform_that_stays_held,
+        ),
         Case::new("runs_end_well_on_a_full_disk", unwritten::on_a_full_disk),
         Case::new("deploy_resumes_after_being_killed", resume::after_kills),
         Case::new("deploy_believes_no_health_from_before_the_sync", stale::from_before_the_sync),
@@ -90,6 +97,7 @@ fn main() -> ExitCode {
         Case::new("configure_dry_run_writes_nothing", configure::a_dry_run),
         Case::new("configure_takes_no_fields_from_others", configure::a_conflict),
         Case::new("configure_replaces_a_revoked_token", configure::a_revoked_token),
+        Case::new("rotation_leaves_the_old_token_worthless", configure::a_rotated_token),
         Case::new("configure_gives_runs_the_rights_they_need", configure::rights_of_a_run),
         Case::new("each_right_of_a_run_is_needed", rights::each_is_needed),
         Case::new("configure_lets_platforms_live_side_by_side", configure::two_platforms),

@@ -8,12 +8,16 @@ use tiphys_cluster::scripted::{Answer, Asked};
 use tiphys_model::{Exit, Scope};
 
 use super::*;
-use crate::testkit::argocd::{self, LEASE, holder, steps};
+use crate::testkit::argocd::{self, LEASE, PROJECT, holder, steps};
 use crate::testkit::{self, Server};
 
 fn deploy(server: &Server) -> Deploy {
+    deploy_scope(server, &Scope::Platform)
+}
+
+fn deploy_scope(server: &Server, scope: &Scope) -> Deploy {
     let platform = testkit::platform();
-    let plan = tiphys_plan::plan(&platform, &Scope::Platform).unwrap();
+    let plan = tiphys_plan::plan(&platform, scope).unwrap();
     Deploy {
         engine: Engine::Local,
         client: server.client(),
@@ -50,6 +54,31 @@ async fn lease_hold_root_graph_run_and_giving_back() {
     let after = ["keep the graph", "give up the Lease"];
     assert_eq!(steps, [&BEFORE[..], &run, &after].concat());
     assert_eq!(holder(&server), None);
+}
+
+/// The root app creates it, and nobody has deployed what it depends on: Argo CD must not begin.
+#[tokio::test(start_paused = true)]
+async fn what_a_scope_leaves_out_stays_held_until_its_turn_comes() {
+    let server = argocd::server(&["a", "b"]);
+    let only_a: Scope = "app:a".parse().unwrap();
+    let notes = std::cell::RefCell::<Vec<String>>::default();
+    let updates = |update| {
+        if let RunUpdate::Note(note) = update {
+            notes.borrow_mut().push(note);
+        }
+    };
+    let ended = deploy_scope(&server, &only_a).run(&updates).await;
+    assert_eq!(ended.unwrap(), Verdict::Succeeded);
+    let held = server.get(PROJECT).unwrap()["spec"]["syncWindows"][0]["applications"].clone();
+    assert_eq!(held, json!(["b"]));
+    let note = notes.borrow().last().cloned().unwrap();
+    assert!(note.starts_with("b stays held: outside the scope"), "{note}");
+    run(&server).await.unwrap();
+    assert!(server.get(PROJECT).unwrap()["spec"]["syncWindows"].is_null(), "all is let go");
+
+    // Deployed, and as it was: the next run of a part lets it go again.
+    deploy_scope(&server, &only_a).run(&|_| {}).await.unwrap();
+    assert!(server.get(PROJECT).unwrap()["spec"]["syncWindows"].is_null(), "all is let go");
 }
 
 /// Whatever goes wrong before the run, nothing that comes after it is asked for, and the Lease is
