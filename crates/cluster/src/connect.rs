@@ -9,6 +9,7 @@ use kube::{Client, Config};
 use tiphys_model::{Exit, Explain, Explanation, chain};
 
 use crate::agent;
+use crate::patient::patient;
 use crate::request::RequestError;
 
 /// How to reach the cluster, as people say it.
@@ -54,7 +55,7 @@ impl Access {
         config.read_timeout = None;
         let client = Client::try_from(config)
             .map_err(RequestError::because("the cluster cannot be addressed"))?;
-        Ok(agent::named(&client, agent::PROGRAM))
+        Ok(agent::named(&patient(&client), agent::PROGRAM))
     }
 
     pub async fn target(&self) -> Result<Target, ConnectError> {

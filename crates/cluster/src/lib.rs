@@ -13,8 +13,9 @@ pub mod excerpt;
 pub mod forward;
 mod kinds;
 pub mod names;
+mod patient;
 mod request;
-#[cfg(feature = "scripted")]
+#[cfg(any(test, feature = "scripted"))]
 pub mod scripted;
 pub mod stuck;
 pub mod workload;

@@ -11,6 +11,7 @@ mod failure;
 mod health;
 mod nested;
 mod obstacle;
+mod odd;
 mod outage;
 mod refusal;
 mod resume;
@@ -89,7 +90,9 @@ fn main() -> ExitCode {
             "teardown_refuses_a_namespace_with_what_is_not_ours",
             teardown::others::stay_in_a_namespace_of_an_app,
         ),
+        Case::new("teardown_lets_argo_cd_run_its_hooks", teardown::hooks::after_the_deletion),
         Case::new("teardown_resumes_after_being_killed", teardown::after_kills),
+        Case::new("runs_survive_odd_answers", odd::answers),
         Case::new("deploy_prunes_what_left_the_file", teardown::of_what_left_the_file),
         Case::new("teardown_leaves_nothing", teardown::of_the_reference_platform).disruptive(),
         Case::new("configure_makes_a_token_that_works_and_no_more", configure::a_token_works),

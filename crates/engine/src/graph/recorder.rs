@@ -19,6 +19,9 @@ use crate::lease::Fence;
 const INTERVAL: Duration = Duration::from_secs(5);
 /// How long the end of a run waits for a write that is under way.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often the last write is tried, and the pause between.
+const TRIES: u32 = 3;
+const PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) struct GraphRecorder {
     store: GraphStore,
@@ -49,9 +52,17 @@ impl GraphRecorder {
         outcome
     }
 
-    /// Writes the last state.
+    /// Writes the last state. One odd answer is not the end: without this write, the next run
+    /// would not know how this one went.
     pub(crate) async fn finish(self) -> Result<(), GraphError> {
-        self.store.write(&self.graph.into_inner()).await
+        let graph = self.graph.into_inner();
+        for _ in 1..TRIES {
+            match self.store.write(&graph).await {
+                Err(GraphError::Request(_)) => sleep(PAUSE).await,
+                written => return written,
+            }
+        }
+        self.store.write(&graph).await
     }
 
     /// One write at a time, none of which is given up halfway when the run ends: it could arrive
