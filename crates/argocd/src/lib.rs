@@ -6,6 +6,7 @@
 pub mod application;
 pub mod client;
 pub mod credentials;
+pub mod destination;
 pub mod hooks;
 pub mod installation;
 pub mod messages;
@@ -15,3 +16,4 @@ pub mod watch;
 
 pub use application::Application;
 pub use client::ArgoCdClient;
+pub use destination::Destination;

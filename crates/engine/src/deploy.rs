@@ -1,5 +1,6 @@
 //! A deployment from beginning to end: Lease, hold, generators, run, and giving back.
 
+mod other_clusters;
 mod outside;
 #[cfg(test)]
 mod tests;
@@ -19,9 +20,10 @@ use crate::hold::{Hold, HoldError};
 use crate::lease::{Lease, LeaseError};
 use crate::run_update::RunUpdate;
 use crate::signals::{SignalError, Signals};
+use other_clusters::CriteriaOnOtherClusters;
 use outside::Outside;
 use tiphys_argocd::ArgoCdClient;
-use tiphys_argocd::application::Application;
+use tiphys_argocd::application::{self, Application};
 use tiphys_argocd::credentials::CredentialsError;
 use tiphys_argocd::rest::CallError;
 use tiphys_cluster::Place;
@@ -63,6 +65,7 @@ pub enum DeployError {
     Generators(#[from] GeneratorError),
     Graph(#[from] GraphError),
     Run(#[from] RunError),
+    OtherClusters(#[from] CriteriaOnOtherClusters),
     Request(#[from] RequestError),
 }
 
@@ -78,6 +81,7 @@ impl Explain for DeployError {
             DeployError::Generators(error) => error.explain(),
             DeployError::Graph(error) => error.explain(),
             DeployError::Run(error) => error.explain(),
+            DeployError::OtherClusters(error) => error.explain(),
             DeployError::Request(error) => error.explain(),
         }
     }
@@ -266,6 +270,8 @@ impl Deploy {
         let deployed = self.plan.apps.iter().filter(|app| app.role == Role::Act);
         let deployed = deployed.map(|app| app.app.name.to_string());
         let held: BTreeSet<String> = deployed.chain(outside.names()).collect();
+        let all: BTreeSet<String> =
+            self.plan.apps.iter().map(|app| app.app.name.to_string()).collect();
         let applications: Api<Application> =
             Api::namespaced(self.client.clone(), &self.platform.argocd.namespace);
         let project = &self.platform.argocd.project;
@@ -278,6 +284,10 @@ impl Deploy {
             epoch,
         };
         (self.check)(&generators.newest().await?).map_err(DeployError::Refused)?;
+        if self.plan.apps.iter().any(|app| !app.app.health.is_empty()) {
+            let there = application::list(&applications, |a| all.contains(a.name())).await?;
+            other_clusters::refuse_criteria(&self.plan, &there)?;
+        }
         note(format!("holding {} apps in the project `{project}`", held.len()));
         let terminate = async |app: &str| match argocd.terminate(app, project).await {
             Err(error @ CallError::Unanswered { .. }) => Err(error),
@@ -287,8 +297,8 @@ impl Deploy {
         outside.hold.hold_when_idle(&held, &applications, terminate).await?;
         note("syncing the root app".to_owned());
         let generated = generators.sync().await?;
-        let all = self.plan.apps.iter().map(|app| app.app.name.to_string()).collect();
         let applications = generators.await_children(&all, &generated).await?;
+        other_clusters::refuse_criteria(&self.plan, &applications)?;
         for warning in generators::unpinned(&self.platform, &applications, &generated.revisions) {
             updates(RunUpdate::Warning(warning));
         }

@@ -22,16 +22,18 @@ use tiphys_run::Evidence;
 
 pub use attach::attach_evidence;
 use events::{EventList, ReportedEvent};
-use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::credentials::{self, CredentialsError};
 use tiphys_argocd::rest::{CallError, REQUEST_TIMEOUT, RestClient};
+use tiphys_argocd::{ArgoCdClient, Destination};
 use tiphys_cluster::ObjectName;
 use tiphys_cluster::excerpt::{EVENTS, cut};
 use tiphys_cluster::names::Purpose;
 use tree::{Node, Tree};
 
 const FIELDS: usize = 10;
-/// Looks closer. Argo CD's API says what it needs `get` for; logs come from Kubernetes.
+
+/// Looks closer. Argo CD's API says what it needs `get` for; logs come from Kubernetes, and those
+/// of other clusters through Argo CD.
 #[derive(Clone)]
 pub struct EvidenceCollector {
     client: Client,
@@ -80,7 +82,8 @@ impl EvidenceCollector {
             }
         };
         if is_compared(&application) {
-            self.look_at_resources(app, project, &mut found).await;
+            let at = Destination::from(&application["spec"]["destination"]);
+            self.look_at_resources(app, project, &at, &mut found).await;
         } else {
             let unseen = "the resources: Argo CD has not compared them yet".to_owned();
             found.evidence.unseen.push(unseen);
@@ -91,7 +94,13 @@ impl EvidenceCollector {
         found
     }
 
-    async fn look_at_resources(&self, app: &str, project: &str, found: &mut Collected) {
+    async fn look_at_resources(
+        &self,
+        app: &str,
+        project: &str,
+        at: &Destination,
+        found: &mut Collected,
+    ) {
         let (tree, managed) =
             futures::join!(self.tree(app, project), self.managed_resources(app, project));
         match managed {
@@ -107,7 +116,7 @@ impl EvidenceCollector {
             Err(error) => found.evidence.unseen.push(format!("the resources: {error}")),
         }
         match tree {
-            Ok(tree) => self.look_at_worst(app, project, &tree, &mut found.evidence).await,
+            Ok(tree) => self.look_at_worst(app, project, at, &tree, &mut found.evidence).await,
             Err(error) => found.evidence.unseen.push(format!("what belongs to it: {error}")),
         }
     }
@@ -174,7 +183,14 @@ impl EvidenceCollector {
         self.argocd.call(Method::GET, &path, None::<&()>, REQUEST_TIMEOUT).await
     }
 
-    async fn look_at_worst(&self, app: &str, project: &str, tree: &Tree, into: &mut Evidence) {
+    async fn look_at_worst(
+        &self,
+        app: &str,
+        project: &str,
+        at: &Destination,
+        tree: &Tree,
+        into: &mut Evidence,
+    ) {
         let mut chain = tree.worst();
         let Some(worst) = chain.first() else { return };
         // The owner's message is often the consequence, and the deepest one's the cause.
@@ -198,7 +214,14 @@ impl EvidenceCollector {
         into.events = events::newest(events);
         into.events.extend(self.what_is_old(app, project, &chain).await);
         if let Some(pod) = pod {
-            match log::of(&self.client, pod).await {
+            let log = match &at.other_cluster {
+                None => log::of(&self.client, pod).await,
+                // A pod of the same name here is another one.
+                Some(cluster) => log::through_argocd(self, app, project, pod)
+                    .await
+                    .map_err(|error| log::unseen(cluster, &error)),
+            };
+            match log {
                 Ok(lines) => into.logs = lines,
                 Err(why) => into.unseen.push(format!("the log of {}: {why}", pod.name())),
             }

@@ -19,6 +19,7 @@ use tiphys_model::Criterion;
 use tiphys_model::criterion::ServiceCriterion;
 
 use route::Route;
+use tiphys_argocd::Destination;
 use tiphys_cluster::Place;
 
 /// How long one attempt may take: a service that accepts and then hangs must not hold up a run.
@@ -38,10 +39,15 @@ impl Prober {
     }
 
     /// All criteria of an app, at once: those that do not hold, each with what was found.
-    /// `namespace` is the app's own.
-    pub async fn probe(&self, criteria: &[Criterion], namespace: &str) -> Vec<Arc<str>> {
+    ///
+    /// Of another cluster nothing is asked: what has the same name here is something else.
+    pub async fn probe(&self, criteria: &[Criterion], at: &Destination) -> Vec<Arc<str>> {
+        if let Some(cluster) = &at.other_cluster {
+            let found = format!("it runs on the cluster {cluster}, which Tiphys cannot ask");
+            return criteria.iter().map(|criterion| unmet(criterion, &found)).collect();
+        }
         let asked = criteria.iter().map(|criterion| async move {
-            let namespace = criterion.namespace().unwrap_or(namespace);
+            let namespace = criterion.namespace().unwrap_or(&at.namespace);
             let found =
                 tokio::time::timeout(PROBE_TIMEOUT, self.ask_one(criterion, namespace)).await;
             let late = |_| Err(format!("no answer within {} s", PROBE_TIMEOUT.as_secs()));
@@ -80,4 +86,34 @@ pub fn unprobed(criteria: &[Criterion]) -> Vec<Arc<str>> {
 
 fn unmet(criterion: &Criterion, found: &str) -> Arc<str> {
     format!("{criterion}: {found}").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use tiphys_cluster::scripted::{self, Answer};
+    use tiphys_model::criterion::ResourceCriterion;
+
+    use super::*;
+
+    fn criteria() -> [Criterion; 2] {
+        let service = ServiceCriterion { service: "db".into(), port: 5432, namespace: None };
+        let resource = ResourceCriterion {
+            api_version: "v1".into(),
+            kind: "Secret".into(),
+            name: "db".into(),
+            namespace: None,
+            expression: "true".into(),
+        };
+        [Criterion::Tcp(service), Criterion::Resource(resource)]
+    }
+
+    #[tokio::test]
+    async fn nothing_here_is_asked_about_an_app_on_another_cluster() {
+        let client = scripted::client(|asked| -> Answer { panic!("{} was asked", asked.path) });
+        let prober = Prober::new(client, Place::Outside);
+        let at = Destination { namespace: "db".into(), other_cluster: Some("edge".into()) };
+        let unmet = prober.probe(&criteria(), &at).await;
+        let why = "it runs on the cluster edge, which Tiphys cannot ask";
+        assert_eq!(unmet, criteria().map(|criterion| format!("{criterion}: {why}").into()));
+    }
 }

@@ -16,6 +16,7 @@ use serde_json::Value;
 use tiphys_assess::status::{Installed, LeaseSeen, Seen, Situation};
 use tiphys_model::{Plan, Platform};
 
+use tiphys_argocd::Destination;
 use tiphys_argocd::application::{Application, Unreadable};
 use tiphys_cluster::RequestError;
 use tiphys_cluster::names;
@@ -102,8 +103,7 @@ fn unreadable(namespace: &str) -> String {
 struct Found {
     positions: BTreeMap<String, usize>,
     seen: Vec<Option<Seen>>,
-    /// Of each app, where its resources are.
-    namespaces: Vec<String>,
+    destinations: Vec<Destination>,
     /// Of each app, the criteria that do not hold.
     unmet: Vec<Vec<Arc<str>>>,
     root_name: String,
@@ -116,7 +116,7 @@ impl Found {
         Found {
             positions: names.enumerate().map(|(at, name)| (name, at)).collect(),
             seen: vec![None; plan.apps.len()],
-            namespaces: vec![String::new(); plan.apps.len()],
+            destinations: vec![Destination::default(); plan.apps.len()],
             unmet: plan.apps.iter().map(|app| criteria::unprobed(&app.app.health)).collect(),
             root_name: names::root_application(platform),
             root: None,
@@ -129,8 +129,7 @@ impl Found {
         } else {
             match self.positions.get(application.name()) {
                 Some(at) => {
-                    let namespace = application.spec.destination["namespace"].as_str();
-                    namespace.unwrap_or_default().clone_into(&mut self.namespaces[*at]);
+                    self.destinations[*at] = application.destination();
                     &mut self.seen[*at]
                 }
                 None => return Ok(()),
@@ -149,9 +148,9 @@ impl Found {
     }
 
     /// The apps whose criteria can be asked, and where.
-    fn questions(&self) -> Vec<(usize, String)> {
+    fn questions(&self) -> Vec<(usize, Destination)> {
         let there = |at: &usize| self.seen[*at].is_some();
-        (0..self.seen.len()).filter(there).map(|at| (at, self.namespaces[at].clone())).collect()
+        (0..self.seen.len()).filter(there).map(|at| (at, self.destinations[at].clone())).collect()
     }
 
     /// Takes in what was found of criteria; whether that is news.
@@ -185,10 +184,10 @@ impl Found {
 async fn ask(
     prober: &Prober,
     plan: &Plan,
-    questions: Vec<(usize, String)>,
+    questions: Vec<(usize, Destination)>,
 ) -> Vec<(usize, Vec<Arc<str>>)> {
-    let asked = questions.into_iter().map(|(at, namespace)| async move {
-        (at, prober.probe(&plan.apps[at].app.health, &namespace).await)
+    let asked = questions.into_iter().map(|(at, destination)| async move {
+        (at, prober.probe(&plan.apps[at].app.health, &destination).await)
     });
     futures::future::join_all(asked).await
 }

@@ -43,10 +43,25 @@ pub enum Refusal {
     Other,
 }
 
+/// What is said instead of an answer. A stream says it inside of `error`.
 #[derive(serde::Deserialize)]
-struct Problem {
-    #[serde(default)]
+#[serde(untagged)]
+enum Problem {
+    Stream { error: Told },
+    Plain(Told),
+}
+
+#[derive(serde::Deserialize)]
+struct Told {
     message: String,
+}
+
+/// One line of a stream.
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Part<A> {
+    Result(A),
+    Error(Told),
 }
 
 impl RestClient {
@@ -59,10 +74,30 @@ impl RestClient {
         body: Option<&impl Serialize>,
         timeout: Duration,
     ) -> Result<A, CallError> {
+        let answer = self.exchange(method, path, body, timeout).await?;
+        serde_json::from_slice(&answer).map_err(|error| unreadable(&error))
+    }
+
+    /// The parts of an answer that Argo CD sends one by one, once it has sent them all.
+    pub async fn read_stream<A: DeserializeOwned>(
+        &self,
+        path: &str,
+        timeout: Duration,
+    ) -> Result<Vec<A>, CallError> {
+        parts(&self.exchange(Method::GET, path, None::<&()>, timeout).await?)
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&impl Serialize>,
+        timeout: Duration,
+    ) -> Result<Bytes, CallError> {
         let mut renewals = 0;
         loop {
             let used = self.token.as_ref().map(Token::now);
-            let answer = self.call_once(method.clone(), path, body, timeout).await;
+            let answer = self.exchange_once(method.clone(), path, body, timeout).await;
             let (Some(token), Some(used), Err(CallError::Refused { refusal, .. })) =
                 (&self.token, used, &answer)
             else {
@@ -76,14 +111,13 @@ impl RestClient {
         }
     }
 
-    async fn call_once<A: DeserializeOwned>(
+    async fn exchange_once(
         &self,
         method: Method,
         path: &str,
         body: Option<&impl Serialize>,
         timeout: Duration,
-    ) -> Result<A, CallError> {
-        let unanswered = |message: String| CallError::Unanswered { message };
+    ) -> Result<Bytes, CallError> {
         if method != Method::GET && self.caller.guard.as_ref().is_some_and(|guard| !guard(timeout))
         {
             return Err(unanswered(agent::LATE.to_owned()));
@@ -101,16 +135,7 @@ impl RestClient {
         let (status, body) = tokio::time::timeout(timeout, exchange)
             .await
             .map_err(|_| unanswered(format!("no answer within {} s", timeout.as_secs())))??;
-        if status.is_success() {
-            return serde_json::from_slice(&body)
-                .map_err(|error| unanswered(format!("an answer that cannot be read: {error}")));
-        }
-        let problem: Option<Problem> = serde_json::from_slice(&body).ok();
-        let message = problem.map_or_else(
-            || format!("{status} {}", String::from_utf8_lossy(&body).trim()),
-            |problem| problem.message,
-        );
-        Err(refused(status, message))
+        if status.is_success() { Ok(body) } else { Err(refused(status, told(status, &body))) }
     }
 
     fn request(
@@ -134,6 +159,32 @@ impl RestClient {
         let body = body.map(serde_json::to_vec).transpose()?.unwrap_or_default();
         Ok(request.body(Full::new(body.into()))?)
     }
+}
+
+fn unanswered(message: String) -> CallError {
+    CallError::Unanswered { message }
+}
+
+fn unreadable(error: &serde_json::Error) -> CallError {
+    unanswered(format!("an answer that cannot be read: {error}"))
+}
+
+/// What a server says with a status that is no success.
+fn told(status: StatusCode, body: &[u8]) -> String {
+    match serde_json::from_slice(body) {
+        Ok(Problem::Stream { error: told } | Problem::Plain(told)) => told.message,
+        Err(_) => format!("{status} {}", String::from_utf8_lossy(body).trim()),
+    }
+}
+
+fn parts<A: DeserializeOwned>(body: &[u8]) -> Result<Vec<A>, CallError> {
+    let parts = serde_json::Deserializer::from_slice(body).into_iter();
+    let part = |part| match part {
+        Ok(Part::Result(part)) => Ok(part),
+        Ok(Part::Error(told)) => Err(unanswered(told.message)),
+        Err(error) => Err(unreadable(&error)),
+    };
+    parts.map(part).collect()
 }
 
 fn refused(status: StatusCode, message: String) -> CallError {
@@ -186,5 +237,24 @@ mod tests {
         for (status, message, expected) in cases {
             assert_eq!(refusal(status, message), expected, "{status} {message}");
         }
+    }
+
+    #[test]
+    fn what_a_server_says_is_found_in_answers_and_in_streams() {
+        let told = |body: &str| told(StatusCode::FORBIDDEN, body.as_bytes());
+        let plain = r#"{"error":"permission denied","code":7,"message":"permission denied"}"#;
+        let stream = r#"{"error":{"grpc_code":7,"http_code":403,"message":"permission denied"}}"#;
+        assert_eq!([told(plain), told(stream)], ["permission denied"; 2]);
+        assert_eq!(told("a proxy\n"), "403 Forbidden a proxy");
+    }
+
+    #[test]
+    fn a_stream_is_read_to_its_end_or_to_what_went_wrong() {
+        let read = |body: &str| parts::<u32>(body.as_bytes());
+        assert_eq!(read(""), Ok(vec![]));
+        assert_eq!(read("{\"result\":1}\n{\"result\":2}\n"), Ok(vec![1, 2]));
+        let broken = read("{\"result\":1}\n{\"error\":{\"message\":\"no pod\"}}\n");
+        assert_eq!(broken, Err(unanswered("no pod".to_owned())));
+        assert!(read("{\"result\":1}\n{\"res").is_err());
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use tiphys_cluster::scripted::{Answer, Asked};
 use tiphys_model::{Exit, Scope};
 
@@ -191,4 +191,46 @@ async fn whoever_loses_the_lease_while_it_holds_the_apps_asks_for_nothing_more()
     assert!(error.explain().why.contains("another"), "{error}");
     assert_eq!(steps(&server), [&BEFORE[..3], &["give up the Lease"]].concat());
     assert_eq!(holder(&server).as_deref(), Some("another"), "it is not taken from them");
+}
+
+/// Two apps, of which the second has a criterion.
+fn with_a_criterion(server: &Server) -> Deploy {
+    let platform = testkit::platform_with(
+        "{ name: b, dependsOn: [a], health: [{ tcp: { service: b, port: 1 } }] }",
+    );
+    let plan = tiphys_plan::plan(&platform, &Scope::Platform).unwrap();
+    Deploy { platform: Arc::new(platform), plan: Arc::new(plan), ..deploy(server) }
+}
+
+fn on_edge(name: &str) -> Value {
+    let mut application = argocd::unsynced("apps");
+    application["spec"]["destination"] = json!({ "name": "edge", "namespace": name });
+    application
+}
+
+#[tokio::test(start_paused = true)]
+async fn criteria_on_another_cluster_are_refused_before_anything_is_held() {
+    let server = argocd::server(&["a", "b"]);
+    server.put(&argocd::application("b"), on_edge("b"));
+    let error = with_a_criterion(&server).run(&|_| {}).await.unwrap_err().explain();
+    assert_eq!(error.exit, Exit::Configuration);
+    assert_eq!(error.what, "the health criteria of b cannot be checked");
+    assert!(error.why.ends_with("other clusters: `b` on edge"), "{}", error.why);
+    assert_eq!(steps(&server), ["take the Lease", "refresh prod-root", "give up the Lease"]);
+}
+
+/// An Application that was not there before the root app was synced.
+#[tokio::test(start_paused = true)]
+async fn criteria_on_another_cluster_are_refused_before_any_app_is_synced() {
+    let server = argocd::server(&["a"]);
+    let create = async {
+        while server.get(&argocd::application("a")).is_none() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        server.put(&argocd::application("b"), on_edge("b"));
+    };
+    let deploy = with_a_criterion(&server);
+    let (ended, ()) = tokio::join!(deploy.run(&|_| {}), create);
+    assert_eq!(ended.unwrap_err().explain().what, "the health criteria of b cannot be checked");
+    assert_eq!(steps(&server), [&BEFORE[..5], &["give up the Lease"]].concat());
 }

@@ -18,9 +18,9 @@ use crate::app_resources::AppResources;
 use crate::engine::RunError;
 use crate::hold::{Hold, HoldError};
 use crate::lease::Fence;
-use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::Application;
 use tiphys_argocd::rest::{CallError, REQUEST_TIMEOUT, Refusal, SyncRequest};
+use tiphys_argocd::{ArgoCdClient, Destination};
 use tiphys_cluster::agent::LATE;
 use tiphys_cluster::{Cause, ObjectName};
 use tiphys_model::Explain;
@@ -44,8 +44,7 @@ pub(super) struct Effects {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
     project: Arc<str>,
-    /// Where its resources are.
-    namespace: Arc<str>,
+    destination: Destination,
     prune: bool,
     reference: ObjectReference,
 }
@@ -54,10 +53,9 @@ impl Effects {
     pub(super) fn remember(&self, app: AppIx, application: &Application) {
         let prune = application.automated().is_some_and(|automated| automated.prune);
         let reference = application.object_ref(&());
-        let namespace = application.spec.destination["namespace"].as_str().unwrap_or_default();
         let known = Known {
             project: application.spec.project.as_str().into(),
-            namespace: namespace.into(),
+            destination: application.destination(),
             prune,
             reference,
         };
@@ -91,7 +89,7 @@ impl Effects {
         incoming: &UnboundedSender<Incoming>,
     ) {
         let known = self.known(request.app);
-        let result = self.probes.look(request, app, &known.namespace, &known.project).await;
+        let result = self.probes.look(request, app, &known.destination, &known.project).await;
         incoming.send(Incoming::Probed(result)).unwrap_or_default();
     }
 

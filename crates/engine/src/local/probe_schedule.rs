@@ -17,6 +17,7 @@ use tiphys_run::gate::is_ripe;
 use tiphys_run::{Action, Observation, Phase, Revisions, Stamp, Step};
 use tokio::sync::Semaphore;
 
+use tiphys_argocd::Destination;
 use tiphys_evidence::EvidenceCollector;
 use tiphys_evidence::criteria::{self, Prober};
 
@@ -106,12 +107,12 @@ impl Probes {
         &self,
         request: ProbeRequest,
         app: &App,
-        namespace: &str,
+        at: &Destination,
         project: &str,
     ) -> ProbeResult {
         let _room = self.room.acquire().await;
         let unmet = match &self.prober {
-            Some(prober) => prober.probe(&app.health, namespace).await,
+            Some(prober) => prober.probe(&app.health, at).await,
             None => Vec::new(),
         };
         let generations = match (request.generations, &self.collector) {

@@ -27,11 +27,7 @@ const NEVER: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-sys
 pub(super) fn brought<'a>(applications: impl Iterator<Item = &'a Application>) -> Names {
     let mut names = Names::default();
     for application in applications {
-        let destination = &application.spec.destination;
-        let text = |field: &str| destination[field].as_str().unwrap_or_default();
-        let here =
-            text("server") == "https://kubernetes.default.svc" || text("name") == "in-cluster";
-        if here {
+        if application.destination().other_cluster.is_none() {
             names.namespaces.extend(namespace_of(application));
             names.crds.extend(crds_of(application));
         }

@@ -36,8 +36,9 @@ pub(crate) fn server(creates: &'static [&'static str]) -> Server {
 
 /// Created, and never synced.
 pub(crate) fn unsynced(project: &str) -> Value {
+    let source = json!({ "repoURL": "https://git", "path": "." });
     json!({
-        "spec": { "project": project, "source": { "repoURL": "https://git", "path": "." } },
+        "spec": { "project": project, "source": source, "destination": { "name": "in-cluster" } },
         "status": { "sync": { "status": "OutOfSync" }, "health": { "status": "Missing" } },
     })
 }
@@ -105,7 +106,9 @@ fn reconcile(objects: &mut Objects<'_>, path: &str, creates: &[&str]) {
     if refreshed || operation.is_some() {
         object["status"]["reconciledAt"] = stamp(version + 2).into();
         object["status"]["sync"]["revision"] = "r1".into();
-        object["status"]["sync"]["comparedTo"] = json!({ "source": object["spec"]["source"] });
+        let Value::Object(spec) = &object["spec"] else { return };
+        object["status"]["sync"]["comparedTo"] =
+            json!({ "source": spec["source"], "destination": spec["destination"] });
         objects.put(path, object);
     }
 }

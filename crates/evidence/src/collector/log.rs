@@ -5,8 +5,12 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use kube::api::LogParams;
 use kube::{Api, Client};
+use serde::Deserialize;
 
+use super::EvidenceCollector;
 use super::tree::Node;
+use tiphys_argocd::rest::{CallError, Refusal};
+use tiphys_cluster::ObjectName;
 use tiphys_cluster::excerpt::cut;
 
 /// How much of it is kept.
@@ -36,6 +40,54 @@ pub(super) async fn of(client: &Client, pod: &Node) -> Result<Vec<String>, Strin
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err("no answer".to_owned()),
     }
+}
+
+/// The same of a pod on another cluster. Argo CD's API server asks that cluster.
+pub(super) async fn through_argocd(
+    collector: &EvidenceCollector,
+    app: &str,
+    project: &str,
+    pod: &Node,
+) -> Result<Vec<String>, CallError> {
+    let live = collector.live(app, project, &pod.object, &pod.version).await?;
+    let container = serde_json::from_value(live).ok().as_ref().and_then(troubled_container);
+    let container = container.map_or(String::new(), |name| format!("&container={name}"));
+    let ObjectName { namespace, name, .. } = &pod.object;
+    let path = format!(
+        "applications/{app}/logs?project={project}&namespace={namespace}&podName={name}{container}\
+         &tailLines={LINES}"
+    );
+    let now = contents(&collector.argocd.read_stream(&path, LOG_TIMEOUT).await?);
+    if !now.is_empty() {
+        return Ok(now);
+    }
+    let before = collector.argocd.read_stream(&format!("{path}&previous=true"), LOG_TIMEOUT).await;
+    Ok(contents(&before.unwrap_or_default()))
+}
+
+/// What is said when that log cannot be read.
+pub(super) fn unseen(cluster: &str, error: &CallError) -> String {
+    let why = match error {
+        CallError::Refused { refusal: Refusal::Forbidden, .. } => {
+            "Argo CD does not let this account read logs (`logs, get`)".to_owned()
+        }
+        error => error.to_string(),
+    };
+    format!("it runs on the cluster {cluster}; {why}")
+}
+
+/// A line of a log. The last entry says that there are no more.
+#[derive(Deserialize)]
+struct Entry {
+    #[serde(default)]
+    content: String,
+    #[serde(default)]
+    last: bool,
+}
+
+fn contents(entries: &[Entry]) -> Vec<String> {
+    let written = |entry: &Entry| !entry.last && !entry.content.trim().is_empty();
+    entries.iter().filter(|entry| written(entry)).map(|entry| cut(&entry.content)).collect()
 }
 
 /// The container that is not ready: of several, the log of one has to be asked for by name.
@@ -83,5 +135,31 @@ mod tests {
         let well = json!({ "containerStatuses": [one("app", true)] });
         assert_eq!(container(&well).as_deref(), Some("app"));
         assert_eq!(container(&json!({})), None);
+    }
+
+    #[test]
+    fn a_log_through_argo_cd_is_its_lines_without_the_end_mark() {
+        let entries = json!([
+            { "content": "panic: no disk", "podName": "db-0", "last": false },
+            { "content": "" },
+            { "content": "exit 2" },
+            { "content": "", "last": true },
+        ]);
+        let entries: Vec<Entry> = serde_json::from_value(entries).unwrap();
+        assert_eq!(contents(&entries), ["panic: no disk", "exit 2"]);
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_read_says_on_which_cluster_and_which_right_is_missing() {
+        let denied = CallError::Refused {
+            refusal: Refusal::Forbidden,
+            message: "permission denied: logs, get, apps/db, sub: tiphys".to_owned(),
+        };
+        assert_eq!(
+            unseen("edge", &denied),
+            "it runs on the cluster edge; Argo CD does not let this account read logs (`logs, get`)"
+        );
+        let late = CallError::Unanswered { message: "no answer within 5 s".to_owned() };
+        assert_eq!(unseen("edge", &late), "it runs on the cluster edge; no answer within 5 s");
     }
 }

@@ -8,11 +8,9 @@ use tiphys_model::{Exit, Explain, Explanation, Platform};
 use super::rights;
 use crate::definitions::{self, SETTINGS};
 use crate::mounted::{Git, Login};
+use tiphys_argocd::destination::IN_CLUSTER_SERVER;
 use tiphys_cluster::encoded;
 use tiphys_cluster::names::{self, FIELD_MANAGER, MANAGED_BY, PLATFORM_LABEL, Purpose};
-
-/// The cluster that Argo CD itself runs in.
-const HERE: &str = "https://kubernetes.default.svc";
 
 /// An object as it should be, and in whose name its fields are written.
 #[derive(Debug, Clone, PartialEq)]
@@ -131,7 +129,7 @@ fn root_project(platform: &Platform, source: &Source) -> Value {
     json!({
         "description": "The root app of a platform that Tiphys deploys",
         "sourceRepos": [source.repo_url],
-        "destinations": [{ "server": HERE, "namespace": platform.argocd.namespace }],
+        "destinations": [{ "server": IN_CLUSTER_SERVER, "namespace": platform.argocd.namespace }],
         "namespaceResourceWhitelist": [
             { "group": "argoproj.io", "kind": "Application" },
             { "group": "argoproj.io", "kind": "ApplicationSet" },
@@ -158,7 +156,7 @@ fn root_application(platform: &Platform, source: &Source) -> Value {
                     "forceString": true,
                 }] },
             },
-            "destination": { "server": HERE, "namespace": platform.argocd.namespace },
+            "destination": { "server": IN_CLUSTER_SERVER, "namespace": platform.argocd.namespace },
         },
     })
 }
@@ -242,7 +240,10 @@ pub(crate) mod tests {
         let desired = desired(&platform("prod"), &Git::default()).unwrap();
         let spec = &find(&desired, "AppProject", "roots").object["spec"];
         assert_eq!(spec["sourceRepos"], json!(["https://git.example/platform.git"]));
-        assert_eq!(spec["destinations"], json!([{ "server": HERE, "namespace": "argocd" }]));
+        assert_eq!(
+            spec["destinations"],
+            json!([{ "server": IN_CLUSTER_SERVER, "namespace": "argocd" }])
+        );
         assert_eq!(spec.get("clusterResourceWhitelist"), None);
         let kinds: Vec<&Value> = spec["namespaceResourceWhitelist"]
             .as_array()
