@@ -128,9 +128,10 @@ impl Explain for LeaseError {
             .hint("wait until it has ended, or end it"),
             LeaseError::Lost { holder } => Explanation::new(
                 Exit::Held,
-                "the platform's Lease was lost",
-                format!("{holder} holds it now"),
-            ),
+                "another run took over the platform, so this one stopped",
+                format!("{holder} holds the Lease now"),
+            )
+            .hint("wait until that run has ended (`tiphys status` shows it), then run again"),
             LeaseError::Request(error) => error.explain(),
         }
     }

@@ -36,7 +36,10 @@ pub fn event_line(line: &EventLine) -> Option<String> {
         EventKind::StepConverging { app } => format!("{app} {}", paint(MARK, "converging")),
         EventKind::StepRetrying { app, cause, in_ms } => {
             let (word, cause) = (paint(WARNING, "retrying"), one_line(cause));
-            format!("{app} {word} in {}: {cause}", took(*in_ms))
+            match in_ms {
+                0 => format!("{app} {word} now: {cause}"),
+                in_ms => format!("{app} {word} in {}: {cause}", took(*in_ms)),
+            }
         }
         EventKind::StepDone { app, how, took_ms } => {
             format!("{app} {} {} {}", paint(GOOD, "done"), how.as_str(), took(*took_ms))
@@ -44,7 +47,10 @@ pub fn event_line(line: &EventLine) -> Option<String> {
         EventKind::StepFailed { app, state, cause, .. } => failed(app, *state, cause),
         EventKind::StepSkipped { app, because, reason } => {
             let (word, reason) = (paint(WARNING, "skipped"), one_line(reason));
-            format!("{app} {word} because of {}: {reason}", chain(because))
+            match because.as_slice() {
+                [] => format!("{app} {word}: {reason}"),
+                because => format!("{app} {word} because of {}: {reason}", chain(because)),
+            }
         }
         EventKind::StepRemoving { app } => format!("{app} {}", paint(MARK, "removing")),
         EventKind::StepRemoved { app, took_ms } => {

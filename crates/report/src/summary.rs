@@ -4,7 +4,7 @@
 use std::fmt;
 
 use tiphys_model::{AppName, Exit};
-use tiphys_run::{AppState, RunView};
+use tiphys_run::{AppState, Evidence, RunView, Verdict};
 
 use crate::clock::took;
 use crate::columns::{Align, Cell, columns};
@@ -55,6 +55,9 @@ impl<'a> Summary<'a> {
             paint(style, finished.verdict.as_str()),
             parts.join(", "),
         )?;
+        if let Some(what) = explained(finished.verdict) {
+            writeln!(f, "{what}")?;
+        }
         if counts.unfinished > 0 {
             return writeln!(f, "ended after {}", took(finished.makespan_ms));
         }
@@ -96,12 +99,10 @@ impl<'a> Summary<'a> {
     fn failures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, app) in self.view.apps() {
             let AppState::Failed { state, cause, evidence, hint } = &app.state else { continue };
-            writeln!(f)?;
-            writeln!(f, "{} {name}: {}", paint(BAD, state.as_str()), one_line(cause))?;
-            for line in evidence_lines(evidence) {
-                writeln!(f, "  {} {line}", paint(FAINT, "seen:"))?;
-            }
-            writeln!(f, "  {} {}", paint(STRONG, "next:"), one_line(hint))?;
+            failure(f, state.as_str(), name, cause, evidence, hint)?;
+        }
+        for one in self.view.finished.iter().flat_map(|finished| &finished.unhealthy) {
+            failure(f, "unhealthy", &one.app, &one.cause, &one.evidence, &one.hint)?;
         }
         Ok(())
     }
@@ -111,10 +112,13 @@ impl<'a> Summary<'a> {
             .view
             .apps()
             .filter_map(|(name, app)| match &app.state {
-                AppState::Skipped { because, .. } => Some([
+                AppState::Skipped { because, reason } => Some([
                     Cell::new("skipped", WARNING),
                     name.as_str().into(),
-                    format!("< {}", chain(because)).into(),
+                    match because.as_slice() {
+                        [] => one_line(reason).into(),
+                        because => format!("< {}", chain(because)).into(),
+                    },
                 ]),
                 _ => None,
             })
@@ -127,6 +131,36 @@ impl<'a> Summary<'a> {
             writeln!(f, "{line}")?;
         }
         Ok(())
+    }
+}
+
+fn failure(
+    f: &mut fmt::Formatter<'_>,
+    word: &str,
+    app: &AppName,
+    cause: &str,
+    evidence: &Evidence,
+    hint: &str,
+) -> fmt::Result {
+    writeln!(f)?;
+    writeln!(f, "{} {app}: {}", paint(BAD, word), one_line(cause))?;
+    for line in evidence_lines(evidence) {
+        writeln!(f, "  {} {line}", paint(FAINT, "seen:"))?;
+    }
+    writeln!(f, "  {} {}", paint(STRONG, "next:"), one_line(hint))
+}
+
+/// What happened, where the failures below do not say it.
+fn explained(verdict: Verdict) -> Option<&'static str> {
+    match verdict {
+        Verdict::Deadline => Some(
+            "the run's own deadline passed, so it stopped; what was in progress goes on in Argo CD",
+        ),
+        Verdict::LeaseLost => Some(
+            "another run took over the platform, so this one stopped\n\
+             next: wait until the other run has ended (`tiphys status` shows it)",
+        ),
+        Verdict::Succeeded | Verdict::Failed | Verdict::Interrupted(_) => None,
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tiphys_model::{AppName, Health};
 
 use crate::gate::Missing;
-use crate::observation::Drifted;
+use crate::observation::{Drifted, Revisions};
 
 /// Why an attempt or a step failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,8 +23,11 @@ pub enum Cause {
     ForeignOperation {
         by: Arc<str>,
     },
-    /// The source moved on each time it was synced.
-    RevisionMoved,
+    /// The source had other revisions by the end of the sync.
+    RevisionMoved {
+        from: Revisions,
+        to: Revisions,
+    },
     /// The Application's spec is invalid.
     InvalidSpec {
         message: Arc<str>,
@@ -69,7 +72,56 @@ pub enum Cause {
         finalizers: Vec<Arc<str>>,
     },
     /// The run's own deadline passed.
-    Deadline,
+    Deadline {
+        before: Pending,
+    },
+    /// It was Done, and is not Healthy when the run ends.
+    TurnedUnhealthy {
+        health: Health,
+        message: Option<Arc<str>>,
+    },
+    /// It was removed, and exists when the run ends.
+    CreatedAgain,
+}
+
+/// What a step waited for when the run's deadline passed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pending {
+    /// An answer to the sync request; why the last one did not come.
+    Answer { message: Arc<str> },
+    /// The end of the sync.
+    Sync,
+    /// The gate, and what it was missing.
+    Gate { missing: Option<Missing> },
+    /// The next attempt.
+    Attempt,
+    /// The next attempt, which somebody else's operation kept from starting.
+    ForeignOperation { by: Arc<str> },
+    /// The end of its removal.
+    Removal { finalizers: Vec<Arc<str>> },
+}
+
+impl fmt::Display for Pending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pending::Answer { message } => {
+                write!(f, "Argo CD answered the sync request: {message}")
+            }
+            Pending::Sync => f.write_str("its sync finished"),
+            Pending::Gate { missing: Some(missing) } => write!(f, "it was done: {missing}"),
+            Pending::Gate { missing: None } => f.write_str("it was done"),
+            Pending::Attempt => f.write_str("its next attempt"),
+            Pending::ForeignOperation { by } => {
+                write!(f, "its next attempt, which waited for an operation of {by}")
+            }
+            Pending::Removal { finalizers } if finalizers.is_empty() => {
+                f.write_str("it was removed")
+            }
+            Pending::Removal { finalizers } => {
+                write!(f, "it was removed: waiting for {}", finalizers.join(", "))
+            }
+        }
+    }
 }
 
 impl fmt::Display for Cause {
@@ -80,7 +132,9 @@ impl fmt::Display for Cause {
             Cause::ForeignOperation { by } => {
                 write!(f, "an operation of {by} did not end before the sync timeout")
             }
-            Cause::RevisionMoved => f.write_str("its source moved on during every attempt"),
+            Cause::RevisionMoved { from, to } => {
+                write!(f, "its source moved from {from} to {to} during the sync")
+            }
             Cause::InvalidSpec { message } => write!(f, "its spec is invalid: {message}"),
             Cause::Comparison { message } => {
                 write!(f, "it cannot be compared with its source: {message}")
@@ -118,7 +172,14 @@ impl fmt::Display for Cause {
                     finalizers.join(", ")
                 )
             }
-            Cause::Deadline => f.write_str("the run's deadline passed"),
+            Cause::Deadline { before } => write!(f, "the run's deadline passed before {before}"),
+            Cause::TurnedUnhealthy { health, message: Some(message) } => {
+                write!(f, "it was done, then became {health}: {message}")
+            }
+            Cause::TurnedUnhealthy { health, message: None } => {
+                write!(f, "it was done, then became {health}")
+            }
+            Cause::CreatedAgain => f.write_str("it was removed, then created again"),
         }
     }
 }
@@ -134,9 +195,10 @@ impl Cause {
             Cause::Stolen { by } | Cause::ForeignOperation { by } => {
                 format!("ask {by} to leave {app} to the run, then run again")
             }
-            Cause::RevisionMoved => {
-                format!("pin {app} to a revision that does not move, then run again")
-            }
+            Cause::RevisionMoved { .. } => format!(
+                "set targetRevision of {app} to a commit or an exact version, then run again: it \
+                 resumes here"
+            ),
             Cause::InvalidSpec { .. } => format!("correct the Application {app} in Git"),
             Cause::Comparison { .. } => {
                 format!("check that the source of {app} exists and renders, then run again")
@@ -169,7 +231,14 @@ impl Cause {
             Cause::StuckDeletion { .. } => {
                 format!("see what should remove the finalizers of {app}, then run again")
             }
-            Cause::Deadline => "give the run a longer timeout, or run again: it resumes".to_owned(),
+            Cause::Deadline { .. } => {
+                "run again to resume; if it needs longer, raise --timeout or spec.timeout"
+                    .to_owned()
+            }
+            Cause::TurnedUnhealthy { .. } => {
+                format!("repair {app} (`tiphys why {app}` shows its state), then run again")
+            }
+            Cause::CreatedAgain => format!("find out what creates {app} again, then run again"),
         }
     }
 }

@@ -61,7 +61,7 @@ impl Driver {
             let triggers = self.apply_all(now, started, &mut output)?;
             self.settle(now, triggers, &mut output)?;
         }
-        if let Some(event) = self.machine.finish() {
+        if let Some(event) = self.machine.finish(&self.seen) {
             self.apply_all(now, vec![event], &mut output)?;
         }
         Ok(output)

@@ -144,6 +144,7 @@ pub enum Event {
     /// Nothing follows.
     Finished {
         verdict: Verdict,
+        unhealthy: Vec<Unhealthy>,
     },
 }
 
@@ -328,6 +329,14 @@ impl Verdict {
             Verdict::LeaseLost => "lease-lost",
         }
     }
+}
+
+/// An app that was Done, or removed, and is not so any more when the run ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unhealthy {
+    pub app: AppIx,
+    pub cause: Cause,
+    pub evidence: Evidence,
 }
 
 /// What was seen when a step failed.

@@ -18,14 +18,16 @@ pub mod testkit;
 mod time;
 mod view;
 
-pub use cause::Cause;
+pub use cause::{Cause, Pending};
 pub use driver::{Driver, Output};
 pub use effect::{Answer, Effect, Input, RequestNumber, SyncAnswer};
 pub use event::{
-    Attempt, Because, BlockedBy, Event, Evidence, FailState, How, Signal, Verdict, WaitingOn,
+    Attempt, Because, BlockedBy, Event, Evidence, FailState, How, Signal, Unhealthy, Verdict,
+    WaitingOn,
 };
 pub use line::{
     Counts, EngineName, EventKind, EventLine, GraphApp, LogLine, RunFinished, RunStarted,
+    UnhealthyApp,
 };
 pub use machine::{Action, Illegal, Machine, Phase, Step};
 pub use observation::{

@@ -10,7 +10,7 @@ use tiphys_model::AppName;
 
 use crate::event::{Evidence, FailState, How, Signal};
 
-pub use finished::{Counts, RunFinished};
+pub use finished::{Counts, RunFinished, UnhealthyApp};
 pub use read::LogLine;
 pub use started::{EngineName, GraphApp, RunStarted};
 

@@ -7,9 +7,10 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tiphys_model::{AppIx, AppName, Health, Plan};
 
-use crate::event::{Because, Event, FailState, How, Verdict, WaitingOn};
+use crate::event::{Because, Event, FailState, How, Unhealthy, Verdict, WaitingOn};
 use crate::line::{
-    Counts, EngineName, EventKind, EventLine, GraphApp, RunFinished, RunStarted, VERSION,
+    Counts, EngineName, EventKind, EventLine, GraphApp, RunFinished, RunStarted, UnhealthyApp,
+    VERSION,
 };
 use crate::machine::Action;
 use crate::time::Time;
@@ -131,7 +132,7 @@ impl Recorder {
             }
             Event::Skipped { app, because } => {
                 self.end(now, *app, End::Skipped(*because));
-                let (because, reason) = self.chain(*because);
+                let (because, reason) = self.chain(*app, *because);
                 EventKind::StepSkipped { app: self.name(*app), because, reason }
             }
             Event::Removing { app } => {
@@ -162,7 +163,9 @@ impl Recorder {
                 return None;
             }
             Event::Interrupted { signal } => EventKind::Interrupted { signal: *signal },
-            Event::Finished { verdict } => EventKind::RunFinished(self.finished(now, *verdict)),
+            Event::Finished { verdict, unhealthy } => {
+                EventKind::RunFinished(self.finished(now, *verdict, unhealthy))
+            }
             Event::Begun
             | Event::RefreshAsked { .. }
             | Event::RefreshWanted { .. }
@@ -187,11 +190,8 @@ impl Recorder {
     fn waiting(&self, app: AppIx, on: WaitingOn) -> EventKind {
         let (on, reason) = match on {
             WaitingOn::Prerequisites => {
-                let prerequisites = match self.action {
-                    Action::Deploy => self.plan.graph.dependencies(app),
-                    Action::Teardown => self.plan.graph.dependants(app),
-                };
-                let mut names: Vec<AppName> = prerequisites.iter().map(|p| self.name(*p)).collect();
+                let mut names: Vec<AppName> =
+                    self.prerequisites(app).iter().map(|p| self.name(*p)).collect();
                 names.sort();
                 (names, None)
             }
@@ -205,7 +205,7 @@ impl Recorder {
     }
 
     /// The chain from what a step waited for to what failed, and why that is the end of it.
-    fn chain(&self, because: Because) -> (Vec<AppName>, String) {
+    fn chain(&self, skipped: AppIx, because: Because) -> (Vec<AppName>, String) {
         let mut chain = Vec::new();
         let mut next = because;
         loop {
@@ -230,10 +230,44 @@ impl Recorder {
                     chain.push(self.name(app));
                     (app, "is not Healthy, and outside the scope".to_owned())
                 }
-                Because::Deadline => return (chain, "the run's deadline passed".to_owned()),
+                Because::Deadline => return self.waited_for(skipped),
             };
             return (chain, format!("{} {reason}", self.name(app)));
         }
+    }
+
+    /// From what a step waited for at the deadline to what was in progress then, or could not start
+    /// itself.
+    fn waited_for(&self, waiting: AppIx) -> (Vec<AppName>, String) {
+        let mut chain = Vec::new();
+        let mut reason = "it could start".to_owned();
+        let mut next = waiting;
+        while let Some(app) = self.prerequisites(next).iter().find(|app| !self.satisfied(**app)) {
+            let (name, noted) = (self.name(*app), &self.steps[app.position()]);
+            reason = match (self.action, noted.ailing) {
+                (Action::Deploy, None) => format!("{name} was done"),
+                (Action::Deploy, Some(_)) => format!("{name} was Healthy"),
+                (Action::Teardown, _) => format!("{name} was removed"),
+            };
+            chain.push(name);
+            if noted.started.is_some() {
+                break;
+            }
+            next = *app;
+        }
+        (chain, format!("the run's deadline passed before {reason}"))
+    }
+
+    fn prerequisites(&self, app: AppIx) -> &[AppIx] {
+        match self.action {
+            Action::Deploy => self.plan.graph.dependencies(app),
+            Action::Teardown => self.plan.graph.dependants(app),
+        }
+    }
+
+    fn satisfied(&self, app: AppIx) -> bool {
+        let noted = &self.steps[app.position()];
+        matches!(noted.end, Some(End::Done(_) | End::Removed)) && noted.ailing.is_none()
     }
 
     /// Notes the end of a step, and tells what it took in milliseconds.
@@ -244,7 +278,7 @@ impl Recorder {
         u64::try_from(noted.took.as_millis()).unwrap_or(u64::MAX)
     }
 
-    fn finished(&self, now: Time, verdict: Verdict) -> RunFinished {
+    fn finished(&self, now: Time, verdict: Verdict, unhealthy: &[Unhealthy]) -> RunFinished {
         let mut counts = Counts::default();
         for noted in &self.steps {
             let count = match noted.end {
@@ -267,6 +301,17 @@ impl Recorder {
             makespan_ms: now.as_millis(),
             critical_path_ms: self.critical_path_ms(),
             counts,
+            unhealthy: unhealthy.iter().map(|one| self.unhealthy(one)).collect(),
+        }
+    }
+
+    fn unhealthy(&self, unhealthy: &Unhealthy) -> UnhealthyApp {
+        let app = self.name(unhealthy.app);
+        UnhealthyApp {
+            cause: unhealthy.cause.to_string(),
+            evidence: unhealthy.evidence.clone(),
+            hint: unhealthy.cause.hint(&app),
+            app,
         }
     }
 

@@ -16,7 +16,7 @@ use tiphys_model::plan::Digest;
 use tiphys_model::{AppName, Health, PlatformName, Scope, StackName};
 use tiphys_run::{
     Action, Counts, EngineName, EventKind, EventLine, Evidence, FailState, GraphApp, How, LogLine,
-    RunFinished, RunStarted, Signal, Verdict,
+    RunFinished, RunStarted, Signal, UnhealthyApp, Verdict,
 };
 
 /// Lines of every kind, all of them as often as each other.
@@ -142,12 +142,16 @@ fn finished() -> impl Strategy<Value = RunFinished> {
             unfinished,
         },
     );
-    (select(&Verdict::ALL[..]), any::<u64>(), any::<u64>(), counts).prop_map(
-        |(verdict, makespan_ms, critical_path_ms, counts)| RunFinished {
+    let unhealthy = (app(), text(), evidence(), text())
+        .prop_map(|(app, cause, evidence, hint)| UnhealthyApp { app, cause, evidence, hint });
+    let unhealthy = vec(unhealthy, 0..3);
+    (select(&Verdict::ALL[..]), any::<u64>(), any::<u64>(), counts, unhealthy).prop_map(
+        |(verdict, makespan_ms, critical_path_ms, counts, unhealthy)| RunFinished {
             verdict,
             makespan_ms,
             critical_path_ms,
             counts,
+            unhealthy,
         },
     )
 }

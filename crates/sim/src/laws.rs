@@ -150,7 +150,7 @@ fn fold(simulation: &Simulation, action: Action, records: &[Recorded]) -> Vec<Br
         report("the fold of the events is not the live state".to_owned());
     }
     if machine.verdict().is_some() {
-        let late = Event::Finished { verdict: Verdict::Succeeded };
+        let late = Event::Finished { verdict: Verdict::Succeeded, unhealthy: Vec::new() };
         let end = records.last().map(|record| record.elapsed).unwrap_or_default();
         if machine.apply(end, &late).is_ok() {
             report("a finished run accepted an event".to_owned());

@@ -144,7 +144,10 @@ spec: { stacks: [{ name: s, apps: [{ name: a }] }] }
     }
 
     fn finished() -> RunUpdate {
-        RunUpdate::Event(Time::from_millis(7), Event::Finished { verdict: Verdict::Succeeded })
+        RunUpdate::Event(
+            Time::from_millis(7),
+            Event::Finished { verdict: Verdict::Succeeded, unhealthy: Vec::new() },
+        )
     }
 
     fn record(path: &Path) -> Record {

@@ -16,7 +16,7 @@ use crate::common::{Ran, compare, folder, tiphys};
 use crate::terminal::{nonzero, on_a_terminal};
 
 /// Name, arguments, exit code.
-const PIPED: [(&str, &str, i32); 14] = [
+const PIPED: [(&str, &str, i32); 16] = [
     ("piped", "rehearse", 0),
     ("piped-other-seed", "rehearse --seed 7 --scope stack:monitoring", 0),
     ("piped-degraded", "rehearse --fault ceph-cluster=degraded", 1),
@@ -24,6 +24,8 @@ const PIPED: [(&str, &str, i32); 14] = [
     ("piped-degrade-later", "rehearse --fault ceph-cluster=degrade-later", 1),
     ("piped-crash", "rehearse --fault *=crash@2m --scope stack:monitoring", 0),
     ("piped-lease-lost", "rehearse --fault *=lease-lost@2m", 8),
+    ("piped-revision-moved", "rehearse --fault metallb=revision-moved --scope app:metallb", 0),
+    ("piped-deadline", "rehearse -f hasty.yaml", 7),
     ("piped-teardown", "rehearse --teardown --scope stack:monitoring", 0),
     (
         "piped-stuck-finalizer",
@@ -37,9 +39,27 @@ const PIPED: [(&str, &str, i32); 14] = [
     ("seeds", "rehearse --seeds 20 --seed 100", 0),
 ];
 
+/// It cannot be deployed in its time.
+const HASTY: &str = "\
+apiVersion: tiphys.dev/v1alpha1
+kind: Platform
+metadata: { name: hasty }
+spec:
+  timeout: 30s
+  concurrency: 1
+  stacks:
+    - name: all
+      apps:
+        - { name: database }
+        - { name: web, dependsOn: [database] }
+        - { name: shop, dependsOn: [web] }
+        - { name: zoo }
+";
+
 #[test]
 fn piped_rehearsals_print_as_before() {
     let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("hasty.yaml"), HASTY).unwrap();
     let mut transcripts = BTreeMap::new();
     for (name, args, code) in PIPED {
         let output = tiphys(directory.path()).args(args.split_whitespace()).output().unwrap();

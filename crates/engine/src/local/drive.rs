@@ -137,7 +137,9 @@ impl Local<'_> {
     /// Keeps the Lease. An error that is returned as a value is the end of the run.
     async fn renew(&mut self, lease: &mut Lease) -> Result<Option<LeaseError>, RunError> {
         match lease.renew().await {
-            Err(NotRenewed::Lost { .. }) => {
+            Err(NotRenewed::Lost { holder }) => {
+                let told = format!("{holder} holds the platform now, so this run stops");
+                (self.updates)(RunUpdate::Warning(told));
                 self.step(Input::LeaseLost)?;
                 Ok(None)
             }

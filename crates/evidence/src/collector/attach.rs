@@ -4,9 +4,10 @@
 use std::pin::pin;
 use std::time::Duration;
 
+use futures::future::join_all;
 use futures::{Stream, StreamExt};
 use tiphys_model::{AppIx, Plan};
-use tiphys_run::{Event, Evidence, Time};
+use tiphys_run::{Event, Evidence, Time, Unhealthy};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -15,8 +16,8 @@ const AT_ONCE: usize = 8;
 /// How long a line may wait for a closer look: its own, or that of a failure before it.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Shows events in the order in which they come. One that failed is shown when it has been looked
-/// at closer, or when that has taken too long; those behind it wait meanwhile, and the run does
+/// Shows events in the order in which they come. One that failed, and the end of a run with apps that
+/// turned unhealthy, is shown when these have been looked at closer, or when that has taken too long; those behind it wait meanwhile, and the run does
 /// not.
 ///
 /// It ends with the stream. Run it beside the engine, which sends its events into a channel that
@@ -39,17 +40,28 @@ async fn in_order(
     show: impl Fn(Time, Event),
 ) {
     let (look, free) = (&look, &Semaphore::new(AT_ONCE));
+    let look_in_time = async |app, evidence: Evidence| {
+        let looked = async {
+            let _permit = free.acquire().await;
+            look(app, evidence.clone()).await
+        };
+        match timeout(LOOK_TIMEOUT, looked).await {
+            Ok(evidence) => evidence,
+            Err(_) => unanswered(evidence),
+        }
+    };
+    let look_in_time = &look_in_time;
     let closer = async |event: Event| match event {
         Event::Failed { app, state, cause, evidence } => {
-            let looked = async {
-                let _permit = free.acquire().await;
-                look(app, evidence.clone()).await
-            };
-            let evidence = match timeout(LOOK_TIMEOUT, looked).await {
-                Ok(evidence) => evidence,
-                Err(_) => unanswered(evidence),
-            };
+            let evidence = look_in_time(app, evidence).await;
             Event::Failed { app, state, cause, evidence }
+        }
+        Event::Finished { verdict, unhealthy } => {
+            let looked =
+                unhealthy.into_iter().map(|Unhealthy { app, cause, evidence }| async move {
+                    Unhealthy { app, cause, evidence: look_in_time(app, evidence).await }
+                });
+            Event::Finished { verdict, unhealthy: join_all(looked).await }
         }
         other => other,
     };
@@ -71,7 +83,8 @@ mod tests {
     use std::cell::RefCell;
 
     use futures::stream;
-    use tiphys_run::{Cause, FailState};
+    use tiphys_model::Health;
+    use tiphys_run::{Cause, FailState, Verdict};
     use tokio::time::{Instant, sleep};
 
     use super::*;
@@ -98,6 +111,9 @@ mod tests {
         let show = |time: Time, event| {
             let unseen = match event {
                 Event::Failed { evidence, .. } => evidence.unseen,
+                Event::Finished { unhealthy, .. } => {
+                    unhealthy.into_iter().flat_map(|one| one.evidence.unseen).collect()
+                }
                 _ => Vec::new(),
             };
             shown.borrow_mut().push((time.as_millis(), began.elapsed().as_secs(), unseen));
@@ -128,5 +144,19 @@ mod tests {
                 (15, &["more: no answer within 15 s".to_owned()][..])
             );
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn apps_that_turned_unhealthy_are_looked_at_together_at_the_end() {
+        let unhealthy = (0..3).map(|app| Unhealthy {
+            app: AppIx::new(app),
+            cause: Cause::TurnedUnhealthy { health: Health::Degraded, message: None },
+            evidence: Evidence::default(),
+        });
+        let ended = Event::Finished { verdict: Verdict::Failed, unhealthy: unhealthy.collect() };
+        let told = shown(vec![ended.clone()], Duration::from_secs(5)).await;
+        assert_eq!(told, [(1, 5, vec![])]);
+        let told = shown(vec![ended], Duration::from_secs(3600)).await;
+        assert_eq!(told, [(1, 15, vec!["more: no answer within 15 s".to_owned(); 3])]);
     }
 }

@@ -1,9 +1,9 @@
 //! The last line: how the run ended.
 
 use serde::{Deserialize, Serialize};
-use tiphys_model::Exit;
+use tiphys_model::{AppName, Exit};
 
-use crate::event::Verdict;
+use crate::event::{Evidence, Verdict};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Written", try_from = "Written")]
@@ -13,6 +13,17 @@ pub struct RunFinished {
     /// The longest chain of what the steps took: no concurrency could have been quicker.
     pub critical_path_ms: u64,
     pub counts: Counts,
+    /// The apps that `counts.unhealthy` counts.
+    pub unhealthy: Vec<UnhealthyApp>,
+}
+
+/// An app that was done and is not as it was when the run ended; told like one that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnhealthyApp {
+    pub app: AppName,
+    pub cause: String,
+    pub evidence: Evidence,
+    pub hint: String,
 }
 
 impl RunFinished {
@@ -48,17 +59,20 @@ struct Written {
     makespan_ms: u64,
     critical_path_ms: u64,
     counts: Counts,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unhealthy: Vec<UnhealthyApp>,
 }
 
 impl From<RunFinished> for Written {
     fn from(finished: RunFinished) -> Self {
-        let RunFinished { verdict, makespan_ms, critical_path_ms, counts } = finished;
+        let RunFinished { verdict, makespan_ms, critical_path_ms, counts, unhealthy } = finished;
         Written {
             verdict: verdict.as_str().to_owned(),
             exit: verdict.exit().code(),
             makespan_ms,
             critical_path_ms,
             counts,
+            unhealthy,
         }
     }
 }
@@ -74,10 +88,12 @@ impl TryFrom<Written> for RunFinished {
     type Error = NotAVerdict;
 
     fn try_from(written: Written) -> Result<Self, NotAVerdict> {
-        let Written { verdict, exit, makespan_ms, critical_path_ms, counts } = written;
+        let Written { verdict, exit, makespan_ms, critical_path_ms, counts, unhealthy } = written;
         let matches = |known: &Verdict| known.as_str() == verdict && known.exit().code() == exit;
         match Verdict::ALL.into_iter().find(matches) {
-            Some(verdict) => Ok(RunFinished { verdict, makespan_ms, critical_path_ms, counts }),
+            Some(verdict) => {
+                Ok(RunFinished { verdict, makespan_ms, critical_path_ms, counts, unhealthy })
+            }
             None => Err(NotAVerdict { verdict, exit }),
         }
     }

@@ -130,7 +130,7 @@ impl Machine {
                 self.run.interrupted = Some(*signal);
                 Ok(())
             }
-            Event::Finished { verdict } => {
+            Event::Finished { verdict, .. } => {
                 self.run.finished = Some(*verdict);
                 Ok(())
             }

@@ -45,9 +45,9 @@ impl Machine {
             Trigger::Look(app) => self.look(now, seen[app.position()].as_deref(), *app),
             Trigger::Answer(app, answer) => self.answer(now, *app, answer),
             Trigger::Applied(event) => self.follow_up(now, seen, event),
-            Trigger::Deadline => self.run_out_of_time(),
-            Trigger::Interrupt(signal) => self.interrupt(*signal),
-            Trigger::LeaseLost => vec![Event::Finished { verdict: Verdict::LeaseLost }],
+            Trigger::Deadline => self.run_out_of_time(seen),
+            Trigger::Interrupt(signal) => self.interrupt(seen, *signal),
+            Trigger::LeaseLost => vec![self.finished(seen, Verdict::LeaseLost)],
         }
     }
 
@@ -196,27 +196,12 @@ impl Machine {
             && self.plan.policies.hold == Hold::DuringRun
     }
 
-    /// What takes a deadline to decide, and what a person does.
-    fn run_out_of_time(&self) -> Vec<Event> {
-        let mut events: Vec<Event> = Vec::new();
-        for app in self.plan.graph.apps() {
-            if self.step(app).is_in_progress() {
-                let (cause, evidence) = (Cause::Deadline, Evidence::default());
-                events.push(Event::Failed { app, state: FailState::TimedOut, cause, evidence });
-            } else if self.waits(app) {
-                events.push(Event::Skipped { app, because: Because::Deadline });
-            }
-        }
-        events.push(Event::Finished { verdict: Verdict::Deadline });
-        events
-    }
-
-    fn interrupt(&self, signal: Signal) -> Vec<Event> {
+    fn interrupt(&self, seen: &Seen, signal: Signal) -> Vec<Event> {
         let event = Event::Interrupted { signal };
         match (self.run.interrupted, signal) {
             (None, Signal::Interrupt) => vec![event],
             (Some(_), _) | (_, Signal::Terminate) => {
-                vec![event, Event::Finished { verdict: Verdict::Interrupted(signal) }]
+                vec![event, self.finished(seen, Verdict::Interrupted(signal))]
             }
         }
     }

@@ -189,15 +189,7 @@ impl Machine {
         let Some(seen) = seen else {
             return vec![failed(app, FailState::Failed, Cause::NoApplication, None)];
         };
-        let verdict = gate::applied(
-            seen,
-            Expectation {
-                operation: &converging.operation,
-                revisions: &converging.revisions,
-                refreshed: converging.refreshed,
-                tolerate_drift: &self.plan.app(app).app.tolerate_drift,
-            },
-        );
+        let verdict = self.gate(app, seen, converging);
         let attempt = converging.attempt;
         let (missing, suspicion) = match verdict {
             Applied::Done => return vec![Event::Done { app, how: How::Applied }],
@@ -210,8 +202,9 @@ impl Machine {
             }
             Applied::Moved { to } => {
                 let from = converging.revisions.clone();
+                let cause = Cause::RevisionMoved { from: from.clone(), to: to.clone() };
                 let mut events = vec![Event::RevisionMoved { app, from, to }];
-                events.extend(self.attempt_failed(now, app, attempt, Cause::RevisionMoved, seen));
+                events.extend(self.attempt_failed(now, app, attempt, cause, seen));
                 return events;
             }
             Applied::NotYet(missing) => (missing, None),
@@ -228,6 +221,18 @@ impl Machine {
             events.extend(self.refresh_while_converging(now, app, wants));
         }
         events
+    }
+
+    pub(super) fn gate(&self, app: AppIx, seen: &Observation, converging: &Converging) -> Applied {
+        gate::applied(
+            seen,
+            Expectation {
+                operation: &converging.operation,
+                revisions: &converging.revisions,
+                refreshed: converging.refreshed,
+                tolerate_drift: &self.plan.app(app).app.tolerate_drift,
+            },
+        )
     }
 
     fn refresh_while_converging(&self, now: Time, app: AppIx, wants: bool) -> Option<Event> {
@@ -313,7 +318,7 @@ impl Machine {
         }
         // Nothing was wrong with the attempt if only its revision was overtaken.
         let wait = match cause {
-            Cause::RevisionMoved => Duration::ZERO,
+            Cause::RevisionMoved { .. } => Duration::ZERO,
             _ => backoff(&retry.backoff, attempt),
         };
         vec![Event::Retrying { app, cause, until: now + wait }]

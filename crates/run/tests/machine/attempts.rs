@@ -238,7 +238,7 @@ fn a_source_that_moved_is_synced_again_without_a_pause() {
             "0s a syncing 1 at r1",
             "0s a converging",
             "0s a moved from r1 to r2",
-            "0s a retrying at 0s: its source moved on during every attempt",
+            "0s a retrying at 0s: its source moved from r1 to r2 during the sync",
             "0s a syncing 2 at r2",
             "0s a converging",
             "0s a done: applied",

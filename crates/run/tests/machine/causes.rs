@@ -1,8 +1,10 @@
 //! Why a step failed, in a person's words, and what to do next.
 
 use tiphys_model::{AppName, Health};
-use tiphys_run::Cause;
 use tiphys_run::gate::Missing;
+use tiphys_run::{Cause, Pending};
+
+use crate::run::revisions;
 
 /// One of each kind.
 fn causes() -> Vec<Cause> {
@@ -11,7 +13,7 @@ fn causes() -> Vec<Cause> {
         Cause::OperationFailed { message: text() },
         Cause::Stolen { by: text() },
         Cause::ForeignOperation { by: text() },
-        Cause::RevisionMoved,
+        Cause::RevisionMoved { from: revisions("r1"), to: revisions("r2") },
         Cause::InvalidSpec { message: text() },
         Cause::Comparison { message: text() },
         Cause::Degraded { message: Some(text()) },
@@ -27,7 +29,10 @@ fn causes() -> Vec<Cause> {
         Cause::Refused { message: text() },
         Cause::Unreachable { message: text() },
         Cause::StuckDeletion { finalizers: vec![text()] },
-        Cause::Deadline,
+        Cause::Deadline { before: Pending::Sync },
+        Cause::TurnedUnhealthy { health: Health::Degraded, message: Some(text()) },
+        Cause::TurnedUnhealthy { health: Health::Missing, message: None },
+        Cause::CreatedAgain,
     ]
 }
 
@@ -38,8 +43,10 @@ fn every_cause_says_what_to_do_and_with_which_app_if_it_is_about_one() {
         let hint = cause.hint(&app);
         assert!(hint.starts_with(char::is_lowercase) && !hint.ends_with('.'), "{hint}");
         // Whoever corrects the account, the connection or the timeout does it for all apps.
-        let about_all =
-            matches!(cause, Cause::Refused { .. } | Cause::Unreachable { .. } | Cause::Deadline);
+        let about_all = matches!(
+            cause,
+            Cause::Refused { .. } | Cause::Unreachable { .. } | Cause::Deadline { .. }
+        );
         assert_eq!(hint.contains("vault"), !about_all, "{hint}");
         assert!(hint.split(' ').count() > 4, "{hint:?} is no advice");
     }

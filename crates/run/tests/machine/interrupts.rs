@@ -107,7 +107,7 @@ fn the_deadline_of_the_run_ends_what_runs_and_skips_what_waits() {
     assert_eq!(
         run.steps(),
         [
-            "60s a timed out: the run's deadline passed",
+            "60s a timed out: the run's deadline passed before its sync finished",
             "60s b skipped: deadline",
             "60s finished: deadline",
         ]

@@ -180,7 +180,10 @@ fn a_skipped_step_names_the_chain_to_what_failed_and_how_that_failed() {
 fn a_step_that_was_skipped_for_another_reason_says_which() {
     let mut late = Run::deploy(&Builder::new().deadline(60).app("a", &[]).app("b", &["a"]).plan());
     late.wait(60);
-    assert_eq!(skips(&late.kinds()), ["b because of : the run's deadline passed"]);
+    assert_eq!(
+        skips(&late.kinds()),
+        ["b because of a: the run's deadline passed before a was done"]
+    );
 
     let builder = Builder::new().app("a", &[]).app("b", &[]).app("c", &["a", "b"]);
     let mut unhealthy = Run::deploy(&builder.plan());

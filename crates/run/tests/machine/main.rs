@@ -13,6 +13,7 @@ mod causes;
 mod convergence;
 mod criteria;
 mod dependencies;
+mod endings;
 mod evidence;
 mod interrupts;
 mod limits;

@@ -80,6 +80,6 @@ fn what(plan: &Plan, event: &Event) -> String {
         Event::Terminated { app } => of(app, "terminated"),
         Event::ReadAsked { app } => of(app, "looked at"),
         Event::Interrupted { signal } => format!("interrupted: {signal:?}"),
-        Event::Finished { verdict } => format!("finished: {}", verdict.as_str()),
+        Event::Finished { verdict, .. } => format!("finished: {}", verdict.as_str()),
     }
 }

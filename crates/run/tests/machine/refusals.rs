@@ -34,12 +34,12 @@ fn after(seconds: u64) -> Time {
 }
 
 fn failed(app: AppIx) -> Event {
-    let (cause, evidence) = (Cause::Deadline, Evidence::default());
+    let (cause, evidence) = (Cause::SyncTimeout, Evidence::default());
     Event::Failed { app, state: FailState::Failed, cause, evidence }
 }
 
 fn retrying(app: AppIx) -> Event {
-    Event::Retrying { app, cause: Cause::Deadline, until: AT }
+    Event::Retrying { app, cause: Cause::SyncTimeout, until: AT }
 }
 
 impl Run {
@@ -69,7 +69,7 @@ fn nothing_happens_after_the_end() {
     for event in [
         Event::Waiting { app, on: WaitingOn::Prerequisites },
         Event::Held,
-        Event::Finished { verdict: Verdict::Succeeded },
+        Event::Finished { verdict: Verdict::Succeeded, unhealthy: Vec::new() },
     ] {
         assert_eq!(refused(&run, &event), "the run is over");
     }
