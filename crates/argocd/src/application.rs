@@ -1,6 +1,7 @@
 //! An Application as the API server has it: the fields that a run reads, and no others, so that
 //! thousands of them fit in little memory.
 
+mod hydrator;
 mod list;
 mod observe;
 
@@ -38,6 +39,9 @@ pub struct Spec {
     pub source: Value,
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub sources: Value,
+    /// Where manifests are rendered from and to; then it stands for `source` and `sources`.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub source_hydrator: Value,
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub destination: Value,
     #[serde(default, skip_serializing_if = "Value::is_null")]
@@ -105,6 +109,26 @@ pub struct Status {
     pub reconciled_at: Option<String>,
     #[serde(default)]
     pub operation_state: Option<OperationState>,
+    #[serde(default)]
+    pub source_hydrator: HydratorStatus,
+}
+
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HydratorStatus {
+    #[serde(default)]
+    pub current_operation: Option<HydrateOperation>,
+}
+
+/// The last rendering, which may still be under way.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HydrateOperation {
+    #[serde(default)]
+    pub phase: String,
+    /// What it was made with.
+    #[serde(default)]
+    pub source_hydrator: Value,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]

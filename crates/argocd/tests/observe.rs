@@ -108,6 +108,88 @@ fn what_argo_cd_leaves_out_when_it_writes_makes_no_difference() {
     }
 }
 
+/// As Argo CD 3 leaves one whose manifests it has rendered into `environments/prod` and synced.
+fn hydrated() -> Value {
+    let hydrator = json!({
+        "drySource": {
+            "repoURL": "https://git.example/p.git", "path": "charts/vault", "targetRevision": "HEAD",
+            "helm": { "valueFiles": ["prod.yaml"] },
+        },
+        "syncSource": { "targetBranch": "environments/prod", "path": "vault" },
+    });
+    let operation = json!({
+        "drySHA": "0f5e1b1d9d1c5c5a4a8d1c7e2b3f4a5968778695",
+        "hydratedSHA": "c2a1f0b7e6d5c4b3a29180716253443526170819",
+        "sourceHydrator": hydrator,
+    });
+    let mut current = operation.clone();
+    current["phase"] = json!("Hydrated");
+    current["message"] = json!("");
+    current["startedAt"] = json!("2026-11-15T09:59:50Z");
+    current["finishedAt"] = json!("2026-11-15T09:59:56Z");
+    let mut value = application();
+    value["spec"].as_object_mut().expect("a spec").remove("source");
+    value["spec"]["sourceHydrator"] = hydrator;
+    let revision = &operation["hydratedSHA"];
+    value["status"]["sync"]["revision"] = revision.clone();
+    value["status"]["operationState"]["syncResult"]["revision"] = revision.clone();
+    value["status"]["sync"]["comparedTo"]["source"] = json!({
+        "repoURL": "https://git.example/p.git",
+        "path": "vault",
+        "targetRevision": "environments/prod",
+    });
+    value["status"]["sourceHydrator"] =
+        json!({ "currentOperation": current, "lastSuccessfulOperation": operation });
+    value
+}
+
+/// The same with one field set.
+fn hydrated_with(pointer: &str, field: &str, value: Value) -> Value {
+    let mut application = hydrated();
+    application.pointer_mut(pointer).expect("it is there")[field] = value;
+    application
+}
+
+#[test]
+fn an_application_that_is_hydrated_is_compared_with_what_it_is_synced_from() {
+    use tiphys_run::gate::{self, Start};
+    let seen = observe(hydrated());
+    assert!(seen.compared_to_spec);
+    let id: tiphys_model::OperationId = ID.parse().unwrap();
+    assert_eq!(gate::start(&seen, id.plan, &id.app, &[]), Start::AlreadyCurrent);
+    let elsewhere = "https://git.example/rendered.git";
+    let mut other = hydrated_with("/status/sync/comparedTo/source", "repoURL", json!(elsewhere));
+    for hydrator in ["/spec", "/status/sourceHydrator/currentOperation"] {
+        let at = format!("{hydrator}/sourceHydrator/syncSource");
+        other.pointer_mut(&at).unwrap()["repoURL"] = json!(elsewhere);
+    }
+    assert!(observe(other).compared_to_spec, "what is rendered may have its own repository");
+}
+
+#[test]
+fn one_that_is_not_hydrated_as_its_spec_says_is_not_compared_with_it() {
+    let (spec, current) = ("/spec/sourceHydrator", "/status/sourceHydrator/currentOperation");
+    for (pointer, field, value) in [
+        (&*format!("{spec}/syncSource"), "targetBranch", json!("environments/test")),
+        (&format!("{spec}/drySource"), "targetRevision", json!("v2")),
+        ("/status/sync/comparedTo/source", "targetRevision", json!("environments/test")),
+        ("/status/sync/comparedTo/source", "path", json!("charts/vault")),
+        (current, "phase", json!("Hydrating")),
+        (current, "phase", json!("Failed")),
+        ("/status", "sourceHydrator", json!({})),
+    ] {
+        let seen = observe(hydrated_with(pointer, field, value.clone()));
+        assert!(!seen.compared_to_spec, "{pointer} {field} {value}");
+    }
+    // Not even if all else is the same in both.
+    let mut both = hydrated_with("/status/sync/comparedTo/source", "path", json!("old"));
+    for hydrator in ["/spec", current] {
+        let at = format!("{hydrator}/sourceHydrator/syncSource");
+        both.pointer_mut(&at).unwrap()["path"] = json!("new");
+    }
+    assert!(!observe(both).compared_to_spec);
+}
+
 #[test]
 fn sources_have_a_revision_each() {
     let mut value = with("/status/sync/revisions", json!(["abc", "1.2.3"]));

@@ -10,7 +10,7 @@ use tiphys_run::{
     Operation as SeenOperation, OperationPhase, Revisions, Stamp,
 };
 
-use super::{Application, OPERATION_INFO, Operation, OperationState, Spec};
+use super::{Application, OPERATION_INFO, Operation, OperationState, Spec, hydrator};
 
 /// An Application that cannot be judged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -106,7 +106,14 @@ impl Application {
 
     fn is_compared_to_spec(&self) -> bool {
         let Some(compared) = &self.status.sync.compared_to else { return false };
-        let Spec { source, sources, destination, ignore_differences, .. } = &self.spec;
+        let Spec { source, sources, source_hydrator, destination, ignore_differences, .. } =
+            &self.spec;
+        let hydrated = hydrator::sync_source(source_hydrator);
+        let (source, sources) = match &hydrated {
+            Some(_) if !self.is_hydrated() => return false,
+            Some(hydrated) => (hydrated, &Value::Null),
+            None => (source, sources),
+        };
         [
             (source, &compared.source),
             (sources, &compared.sources),
@@ -187,7 +194,7 @@ fn text(text: &str) -> Option<Arc<str>> {
 
 /// A value without what Argo CD leaves out when it writes one: nulls, zeros and what is empty.
 /// A spec that a person wrote may have them, the copy that it was compared to does not.
-fn essence(value: &Value) -> Option<Value> {
+pub(super) fn essence(value: &Value) -> Option<Value> {
     match value {
         Value::Null | Value::Bool(false) => None,
         Value::Bool(true) => Some(Value::Bool(true)),
