@@ -14,6 +14,7 @@ use tiphys_model::{Exit, Explain, Explanation, Plan, Platform, Role};
 use tiphys_run::{Action, Event, Revisions, Verdict};
 
 use crate::engine::{Engine, RunError, Setup};
+use crate::frozen::FrozenOperations;
 use crate::generators::{self, GeneratorError, Generators, sets};
 use crate::graph::{DeployedGraph, GraphError, GraphRecorder, GraphStore};
 use crate::hold::{Hold, HoldError};
@@ -287,6 +288,12 @@ impl Deploy {
         if self.plan.apps.iter().any(|app| !app.app.health.is_empty()) {
             let there = application::list(&applications, |a| all.contains(a.name())).await?;
             other_clusters::refuse_criteria(&self.plan, &there)?;
+        }
+        let frozen = FrozenOperations { hold: &outside.hold, applications: &applications, argocd };
+        for app in frozen.end(&held).await? {
+            note(format!(
+                "stopped the automated sync of `{app}`, which an earlier hold had frozen"
+            ));
         }
         note(format!("holding {} apps in the project `{project}`", held.len()));
         let terminate = async |app: &str| match argocd.terminate(app, project).await {

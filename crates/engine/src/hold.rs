@@ -55,6 +55,11 @@ impl Hold {
         }
     }
 
+    /// The AppProject whose window it is.
+    pub(crate) fn project(&self) -> &str {
+        &self.project
+    }
+
     /// The apps that are held now, by this run or an earlier one.
     pub async fn held(&self) -> Result<BTreeSet<String>, HoldError> {
         Ok(windows::held(&self.read().await?.windows))

@@ -7,6 +7,7 @@
 mod app_resources;
 mod deploy;
 mod engine;
+mod frozen;
 mod generators;
 pub mod graph;
 pub mod hold;

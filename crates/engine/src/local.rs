@@ -58,7 +58,7 @@ pub(crate) async fn run(
         hold: setup.hold,
         fence: lease.fence(),
         rate_limit: rate_limit::RateLimit::new(),
-        frozen: frozen::FrozenOperations::default(),
+        thaws: frozen::Thaws::default(),
         known: std::sync::Mutex::default(),
         app_resources: setup.app_resources,
     };

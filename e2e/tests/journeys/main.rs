@@ -8,6 +8,7 @@ mod configure;
 mod criteria;
 mod deploy;
 mod failure;
+mod frozen;
 mod health;
 mod nested;
 mod obstacle;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Case::new("deploy_tells_failures_apart_and_resumes", failure::in_every_way),
         Case::new("deploy_names_who_is_in_its_way", obstacle::of_others),
         Case::new("deploy_awaits_self_heal_before_it_holds", obstacle::of_self_heal),
+        Case::new("a_frozen_operation_is_freed", frozen::is_freed),
         Case::new("deploy_refuses_what_is_not_ready", refusal::of_what_is_not_ready),
         Case::new("deploy_names_the_missing_application", refusal::of_an_app_without_application),
         Case::new("deploy_awaits_application_sets", sets::as_generators),

@@ -234,3 +234,37 @@ async fn criteria_on_another_cluster_are_refused_before_any_app_is_synced() {
     assert_eq!(ended.unwrap_err().explain().what, "the health criteria of b cannot be checked");
     assert_eq!(steps(&server), [&BEFORE[..5], &["give up the Lease"]].concat());
 }
+
+/// A run was killed when it held the apps, and one of them was being synced by Argo CD.
+#[tokio::test(start_paused = true)]
+async fn what_an_earlier_hold_has_frozen_is_freed() {
+    let server = argocd::server(&["a", "b"]);
+    assert_eq!(run(&server).await.unwrap(), Verdict::Succeeded);
+    let hold = Hold::new(server.client(), "argocd", "apps", "killed");
+    hold.hold_now("b").await.unwrap();
+    argocd::freeze(&server, "b");
+    let began = tokio::time::Instant::now();
+    assert_eq!(run(&server).await.unwrap(), Verdict::Succeeded);
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    assert_eq!(hold.held().await.unwrap(), BTreeSet::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_stays_frozen_ends_a_deployment_within_two_minutes_with_what_to_do() {
+    let server = argocd::server(&["a", "b"]);
+    run(&server).await.unwrap();
+    Hold::new(server.client(), "argocd", "apps", "killed").hold_now("b").await.unwrap();
+    argocd::freeze(&server, "b");
+    // A controller that refreshes the root app and nothing else.
+    server.control(|objects, path| {
+        if path == argocd::application(argocd::ROOT) {
+            let mut root = objects.get(path).unwrap();
+            root["metadata"]["annotations"] = json!({});
+            objects.put(path, root);
+        }
+    });
+    let began = tokio::time::Instant::now();
+    let error = run(&server).await.unwrap_err().explain();
+    assert!(began.elapsed() < Duration::from_secs(120), "{:?}", began.elapsed());
+    assert!(error.why.contains("`b`") && error.next.is_some(), "{error}");
+}

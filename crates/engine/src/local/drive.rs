@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use tiphys_model::{AppIx, AppName, Role};
-use tiphys_run::{
-    Answer, BlockedBy, Driver, Event, Initiator, Input, Observation, Output, Time, Verdict,
-};
+use tiphys_run::{Answer, Driver, Event, Input, Observation, Output, Time, Verdict};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 use super::effects::Effects;
@@ -127,11 +125,13 @@ impl Local<'_> {
             }
             self.probe();
         }
+        let verdict = self.driver.machine().verdict().ok_or(RunError::WatchEnded)?;
+        self.end_what_is_frozen(verdict, lease, signals).await;
         self.publisher.finish().await;
         if let Some(note) = self.effects.rate_limit.told() {
             (self.updates)(RunUpdate::Note(note));
         }
-        self.driver.machine().verdict().ok_or(RunError::WatchEnded)
+        Ok(verdict)
     }
 
     /// Keeps the Lease. An error that is returned as a value is the end of the run.
@@ -333,14 +333,6 @@ impl Local<'_> {
             tokio::spawn(async move { effects.carry_out(effect, &name, seen, &incoming).await });
         }
         Ok(())
-    }
-
-    fn thaw_what_is_frozen(&self, event: &Event, app: AppIx) {
-        if let Event::Blocked { why: BlockedBy::Operation { by: Initiator::Automated }, .. } = event
-        {
-            let (name, effects) = (self.name(app), self.effects.clone());
-            tokio::spawn(async move { effects.thaw(app, name.as_str()).await });
-        }
     }
 
     /// What lies outside the scope is verified, not deployed: it may be Healthy and yet not what

@@ -11,11 +11,12 @@ use tiphys_run::{Answer, Effect, SyncAnswer};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::drive::Incoming;
-use super::frozen::FrozenOperations;
+use super::frozen::Thaws;
 use super::probe_schedule::{ProbeRequest, Probes};
 use super::rate_limit::RateLimit;
 use crate::app_resources::AppResources;
 use crate::engine::RunError;
+use crate::frozen::is_automated;
 use crate::hold::{Hold, HoldError};
 use crate::lease::Fence;
 use tiphys_argocd::application::Application;
@@ -34,7 +35,7 @@ pub(super) struct Effects {
     pub(super) hold: Arc<Hold>,
     pub(super) fence: Fence,
     pub(super) rate_limit: RateLimit,
-    pub(super) frozen: FrozenOperations,
+    pub(super) thaws: Thaws,
     pub(super) probes: Probes,
     pub(super) known: Mutex<BTreeMap<AppIx, Known>>,
     pub(super) app_resources: Option<Arc<AppResources>>,
@@ -69,7 +70,8 @@ impl Effects {
 
     /// In a teardown, an app is gone when all that it has applied is gone.
     /// The hooks that stay are told.
-    pub(super) async fn await_gone(&self, name: &str) -> Vec<ObjectName> {
+    pub(super) async fn await_gone(&self, app: AppIx, name: &str) -> Vec<ObjectName> {
+        self.thaws.settled(app).await;
         match &self.app_resources {
             Some(app_resources) => app_resources.await_gone(name).await,
             None => Vec::new(),
@@ -121,6 +123,7 @@ impl Effects {
                 Incoming::Odd { app, doing, cause, error, answer }
             }
         });
+        self.clear_the_way(app, name.as_str()).await;
     }
 
     /// One try. An error is what no other app would fare better with, if it lasts; `None`: the
@@ -194,7 +197,7 @@ impl Effects {
                     Ok(None)
                 }
             },
-            Effect::Delete { .. } => Ok(Some(match self.remove(name, &known).await {
+            Effect::Delete { .. } => Ok(Some(match self.remove(app, name, &known).await {
                 Ok(()) | Err(CallError::Refused { refusal: Refusal::NotFound, .. }) => {
                     Answer::DeleteAccepted
                 }
@@ -229,7 +232,7 @@ impl Effects {
 
     /// Removes the Application that was seen; another one of the same name may have come since.
     /// Argo CD does not begin to delete before an operation has ended, so that is stopped.
-    async fn remove(&self, name: &str, known: &Known) -> Result<(), CallError> {
+    async fn remove(&self, app: AppIx, name: &str, known: &Known) -> Result<(), CallError> {
         let unanswered = |message: String| CallError::Unanswered { message };
         let found = self.applications.get_opt(name).await;
         let Some(found) = found.map_err(|error| unanswered(error.to_string()))? else {
@@ -237,6 +240,9 @@ impl Effects {
         };
         if found.metadata.uid != known.reference.uid {
             return Err(unanswered("another Application has taken its place".to_owned()));
+        }
+        if is_automated(&found) {
+            self.thaws.is_in_the_way(app);
         }
         if found.operation.is_some() {
             match self.argocd.terminate(name, &known.project).await {
@@ -254,7 +260,7 @@ impl Effects {
     /// Editing a project wakes nobody: an app that has drifted while it was held would stay so
     /// for minutes. One that has not, Argo CD looks at by itself as soon as something changes.
     async fn hand_off(&self, app: AppIx, name: &str, known: &Known) -> Result<(), HoldError> {
-        self.frozen.let_go(app);
+        self.thaws.let_go(app);
         self.hold.release_batched(name).await?;
         let seen = self.applications.get_opt(name).await.ok().flatten();
         if seen.is_none_or(|application| application.status.sync.status != "Synced") {

@@ -20,7 +20,7 @@ impl Local<'_> {
             let (effects, incoming) = (self.effects.clone(), self.incoming.clone());
             let name = self.name(app);
             tokio::spawn(async move {
-                let hooks = effects.await_gone(name.as_str()).await;
+                let hooks = effects.await_gone(app, name.as_str()).await;
                 incoming.send(Incoming::Gone(app, version, hooks)).unwrap_or_default();
             });
         }

@@ -352,3 +352,71 @@ async fn a_hook_that_argo_cd_leaves_is_told_and_not_waited_for() {
     assert_eq!(ended.notes, [note]);
     assert!(ended.took < Duration::from_secs(10), "{:?}", ended.took);
 }
+
+/// It began after the apps were held and before the controller had seen it.
+#[tokio::test(start_paused = true)]
+async fn an_operation_that_was_frozen_meanwhile_does_not_keep_an_app_from_going() {
+    let server = server();
+    argocd::freeze(&server, "b");
+    let ended = run(&server, Action::Teardown).await;
+    assert_eq!(ended.verdict.unwrap(), Verdict::Succeeded);
+    assert_eq!(ended.removed, [1, 0]);
+    assert!(ended.took < Duration::from_secs(60), "{:?}", ended.took);
+    let hold = Hold::new(server.client(), "argocd", "apps", "run");
+    assert_eq!(hold.held().await.unwrap(), ["a", "b"].map(str::to_owned).into(), "as before");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_app_that_is_skipped_is_left_without_a_frozen_operation() {
+    let server = server();
+    argocd::freeze(&server, "b");
+    let mut hopeless = argocd::unsynced("apps");
+    hopeless["status"]["conditions"] = json!([{ "type": "InvalidSpecError", "message": "no" }]);
+    server.put(&application("a"), hopeless);
+    let ended = run(&server, Action::Deploy).await;
+    assert_eq!(ended.verdict.unwrap(), Verdict::Failed);
+    assert_eq!(ended.notes, ["stopped the automated sync of `b`, which the hold had frozen"]);
+    let b = server.get(&application("b")).unwrap();
+    assert_eq!(
+        (&b["operation"], &b["status"]["sync"]["status"]),
+        (&json!(null), &json!("OutOfSync"))
+    );
+    let hold = Hold::new(server.client(), "argocd", "apps", "run");
+    assert_eq!(hold.held().await.unwrap(), ["a", "b"].map(str::to_owned).into(), "as before");
+}
+
+/// When its turn comes, Argo CD finishes what it began.
+#[tokio::test(start_paused = true)]
+async fn what_is_frozen_is_finished_in_its_turn() {
+    let server = server();
+    argocd::freeze(&server, "b");
+    let ended = run(&server, Action::Deploy).await;
+    assert_eq!(ended.verdict.unwrap(), Verdict::Succeeded);
+    assert!(ended.took < Duration::from_secs(60), "{:?}", ended.took);
+    let b = server.get(&application("b")).unwrap();
+    let by = &b["status"]["operationState"]["operation"]["initiatedBy"];
+    assert_eq!(by["automated"], true, "{by}");
+}
+
+/// Argo CD was quicker when the app was about to be synced.
+#[tokio::test(start_paused = true)]
+async fn what_slips_in_before_a_sync_and_is_frozen_is_finished() {
+    let server = server();
+    let refused = Arc::new(AtomicBool::new(false));
+    let flag = refused.clone();
+    let synced = move |asked: &Asked| {
+        let meant = asked.path.contains("/applications/b") && !asked.body["operation"].is_null();
+        flag.fetch_or(meant, SeqCst);
+        meant
+    };
+    server.next_where(synced, Answer::refused(409, "the object has been modified"));
+    let slips_in = async {
+        while !refused.load(SeqCst) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        argocd::freeze(&server, "b");
+    };
+    let (ended, ()) = tokio::join!(run(&server, Action::Deploy), slips_in);
+    assert_eq!(ended.verdict.unwrap(), Verdict::Succeeded);
+    assert!(ended.took < Duration::from_secs(60), "{:?}", ended.took);
+}

@@ -5,6 +5,7 @@ use tiphys_model::{AppIx, Plan, Role};
 
 use super::generators::{self, Generators};
 use super::{Context, Extent, Teardown, TeardownError, namespaces_and_crds, volumes};
+use crate::frozen::FrozenOperations;
 use crate::graph::{DeployedGraph, GraphStore};
 use crate::hold::HoldError;
 use tiphys_argocd::ArgoCdClient;
@@ -95,14 +96,23 @@ impl Teardown {
     ) -> Result<(), HoldError> {
         let project = &self.platform.argocd.project;
         let apps = self.names();
-        context.note(format!("holding {} apps in the project `{project}`", apps.len()));
         let terminate = async |app: &str| {
             // If it cannot be stopped, deleting the app will stop it, or say why it cannot.
             argocd.terminate(app, project).await.ok();
             Ok(())
         };
         let applications = Api::namespaced(self.client.clone(), &self.platform.argocd.namespace);
-        match self.hold(&context.run).hold_when_idle(&apps, &applications, terminate).await {
+        let hold = self.hold(&context.run);
+        let held = async {
+            let frozen = FrozenOperations { hold: &hold, applications: &applications, argocd };
+            for app in frozen.end(&apps).await? {
+                let stopped = format!("stopped the automated sync of `{app}`");
+                context.note(format!("{stopped}, which an earlier hold had frozen"));
+            }
+            context.note(format!("holding {} apps in the project `{project}`", apps.len()));
+            hold.hold_when_idle(&apps, &applications, terminate).await
+        };
+        match held.await {
             Err(error) if error.cause() == Cause::NotFound => Ok(()),
             held => held,
         }

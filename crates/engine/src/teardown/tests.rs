@@ -186,3 +186,15 @@ async fn whoever_loses_the_lease_while_it_holds_the_apps_asks_for_nothing_more()
     assert_eq!(asked(&server), [&BEFORE[..3], &["give up the Lease"]].concat());
     assert_eq!(holder(&server).as_deref(), Some("another"), "it is not taken from them");
 }
+
+/// A run was killed when it held the apps, and one of them was being synced by Argo CD.
+#[tokio::test(start_paused = true)]
+async fn what_an_earlier_hold_has_frozen_is_freed() {
+    let (server, teardown) = deployed().await;
+    Hold::new(server.client(), "argocd", "apps", "killed").hold_now("b").await.unwrap();
+    argocd::freeze(&server, "b");
+    let began = tokio::time::Instant::now();
+    assert_eq!(run(teardown).await.unwrap(), Verdict::Succeeded);
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    assert_eq!(server.get(&application("b")), None);
+}

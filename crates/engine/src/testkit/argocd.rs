@@ -1,4 +1,5 @@
-//! An Argo CD behind the API server for tests: it refreshes and syncs at once, and all goes well.
+//! An Argo CD behind the API server for tests: it refreshes and syncs at once, and all goes well. What
+//! it syncs by itself, a window freezes.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -6,6 +7,7 @@ use tiphys_cluster::scripted::Asked;
 use tiphys_install::definitions;
 
 use super::{Objects, Server};
+use crate::hold::windows;
 
 pub(crate) const APPLICATIONS: &str = "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications";
 pub(crate) const PROJECT: &str = "/apis/argoproj.io/v1alpha1/namespaces/argocd/appprojects/apps";
@@ -90,9 +92,17 @@ fn reconcile(objects: &mut Objects<'_>, path: &str, creates: &[&str]) {
     let refreshed = object["metadata"]["annotations"]
         .as_object_mut()
         .is_some_and(|annotations| annotations.remove(REFRESH).is_some());
+    if is_frozen(objects, path, &object) {
+        if refreshed {
+            objects.put(path, object);
+        }
+        return;
+    }
     let operation = object.as_object_mut().and_then(|object| object.remove("operation"));
     let version = i64::try_from(objects.version()).unwrap();
-    if let Some(operation) = &operation {
+    if object["status"]["operationState"]["phase"] == "Terminating" {
+        object["status"]["operationState"]["phase"] = "Failed".into();
+    } else if let Some(operation) = &operation {
         sync(&mut object["status"], operation, &stamp(version));
         if path == application(ROOT) {
             let resource =
@@ -103,7 +113,9 @@ fn reconcile(objects: &mut Objects<'_>, path: &str, creates: &[&str]) {
             }
         }
     }
-    if refreshed || operation.is_some() {
+    if !object["metadata"]["deletionTimestamp"].is_null() {
+        objects.remove(path);
+    } else if refreshed || operation.is_some() {
         object["status"]["reconciledAt"] = stamp(version + 2).into();
         object["status"]["sync"]["revision"] = "r1".into();
         let Value::Object(spec) = &object["spec"] else { return };
@@ -111,6 +123,26 @@ fn reconcile(objects: &mut Objects<'_>, path: &str, creates: &[&str]) {
             json!({ "source": spec["source"], "destination": spec["destination"] });
         objects.put(path, object);
     }
+}
+
+/// A window keeps an automated operation from going on and from ending.
+fn is_frozen(objects: &Objects<'_>, path: &str, application: &Value) -> bool {
+    let windows = objects.get(PROJECT).map(|project| project["spec"]["syncWindows"].clone());
+    let windows = windows.and_then(|windows| windows.as_array().cloned()).unwrap_or_default();
+    let held = windows::held(&windows).iter().any(|name| path == self::application(name));
+    held && application["operation"]["initiatedBy"]["automated"] == true
+}
+
+/// An automated operation that did not end before its app was held.
+pub(crate) fn freeze(server: &Server, app: &str) {
+    server.change(|objects| {
+        let mut object = objects.get(&application(app)).unwrap();
+        object["operation"] = json!({ "initiatedBy": { "automated": true } });
+        let (phase, message) = ("Running", "Sync operation blocked by sync window");
+        object["status"]["operationState"] =
+            json!({ "phase": phase, "message": message, "operation": object["operation"] });
+        objects.put(&application(app), object);
+    });
 }
 
 fn sync(status: &mut Value, operation: &Value, finished_at: &str) {

@@ -1,0 +1,148 @@
+//! Ending automated operations that a hold has frozen.
+//!
+//! A window freezes an automated operation that is under way: it neither goes on nor ends when it is
+//! terminated, and nobody can sync or delete the app. A run that is killed, and an app that is
+//! skipped, can leave one behind. It is terminated, so that nothing is applied before its turn; then
+//! the window lets the app go, and Argo CD ends the operation. An edit of a project wakes no app, so
+//! a refresh is asked for.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use kube::Api;
+use tokio::time::Instant;
+
+use crate::hold::{Hold, HoldError, Why};
+use tiphys_argocd::ArgoCdClient;
+use tiphys_argocd::application::{self, Application};
+use tiphys_argocd::rest::{CallError, Refusal};
+
+/// How long operations may take to end.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// How often it is looked whether they have.
+const POLL: Duration = Duration::from_secs(1);
+/// How long a refresh is waited for before it is looked again.
+const WAKE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What it takes to end them.
+pub(crate) struct FrozenOperations<'a> {
+    pub(crate) hold: &'a Hold,
+    pub(crate) applications: &'a Api<Application>,
+    pub(crate) argocd: &'a ArgoCdClient,
+}
+
+/// What to do next about one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Terminate,
+    Release,
+    Wake,
+    /// It goes on by itself.
+    Nothing,
+}
+
+/// Decides by whether its app is held, and whether it is being terminated.
+fn next(application: &Application, held: bool) -> Next {
+    if !is_automated(application) {
+        return Next::Nothing;
+    }
+    let state = application.status.operation_state.as_ref();
+    match (held, state.is_some_and(|state| state.phase == "Terminating")) {
+        (true, false) => Next::Terminate,
+        (true, true) => Next::Release,
+        (false, true) => Next::Wake,
+        (false, false) => Next::Nothing,
+    }
+}
+
+/// Whether Argo CD syncs it by itself, as far as the window lets it.
+pub(crate) fn is_automated(application: &Application) -> bool {
+    application.operation.as_ref().is_some_and(|operation| operation.initiated_by.automated)
+}
+
+impl FrozenOperations<'_> {
+    /// Ends those of these apps. Returns the apps that had one: they are not held any more. If it
+    /// fails, they are.
+    pub(crate) async fn end(&self, apps: &BTreeSet<String>) -> Result<BTreeSet<String>, HoldError> {
+        let mut held = &self.hold.held().await? & apps;
+        let before = held.clone();
+        let ended = self.end_held(&mut held).await;
+        let released = &before - &held;
+        if ended.is_err() {
+            for app in &released {
+                self.hold.hold_now(app).await?;
+            }
+        }
+        ended.map(|()| released)
+    }
+
+    /// Who is released leaves `held`.
+    async fn end_held(&self, held: &mut BTreeSet<String>) -> Result<(), HoldError> {
+        if held.is_empty() {
+            return Ok(());
+        }
+        let apps = held.clone();
+        let began = Instant::now();
+        loop {
+            let round = self.round(&apps, held).await;
+            match round {
+                Ok(None) => return Ok(()),
+                Ok(Some(app)) if began.elapsed() >= TIMEOUT => {
+                    let project = self.hold.project().to_owned();
+                    let why = Why::NeverEnds { app };
+                    return Err(HoldError::NeverIdle { project, why });
+                }
+                Err(error) if began.elapsed() >= TIMEOUT => return Err(error),
+                // What is odd once need not be so the next time.
+                Ok(Some(_)) | Err(_) => tokio::time::sleep(POLL).await,
+            }
+        }
+    }
+
+    /// Looks at all, and does what is next for each. One that has not ended, if there is any.
+    async fn round(
+        &self,
+        apps: &BTreeSet<String>,
+        held: &mut BTreeSet<String>,
+    ) -> Result<Option<String>, HoldError> {
+        let frozen = application::list(self.applications, |application| {
+            let name = application.name();
+            apps.contains(name) && next(application, held.contains(name)) != Next::Nothing
+        });
+        let frozen = frozen.await?;
+        let mut release = BTreeSet::new();
+        let mut wake = BTreeSet::new();
+        for application in &frozen {
+            let app = application.name().to_owned();
+            match next(application, held.contains(&app)) {
+                Next::Terminate => self.terminate(&app).await?,
+                Next::Release => drop(release.insert(app)),
+                Next::Wake => drop(wake.insert(app)),
+                Next::Nothing => {}
+            }
+        }
+        if !release.is_empty() {
+            self.hold.release_all(&release).await?;
+            held.retain(|app| !release.contains(app));
+            wake.extend(release);
+        }
+        // If one fails, the next look shows it.
+        let refreshes = wake.iter().map(|app| {
+            tokio::time::timeout(WAKE_TIMEOUT, self.argocd.refresh(app, self.hold.project()))
+        });
+        futures::future::join_all(refreshes).await;
+        Ok(frozen.first().map(|application| application.name().to_owned()))
+    }
+
+    async fn terminate(&self, app: &str) -> Result<(), HoldError> {
+        match self.argocd.terminate(app, self.hold.project()).await {
+            // It has ended by itself, or has not quite begun: the next look shows it.
+            Ok(())
+            | Err(CallError::Refused { refusal: Refusal::Other | Refusal::NotFound, .. }) => Ok(()),
+            Err(source) => Err(HoldError::NotStopped { app: app.to_owned(), source }),
+        }
+    }
+}
