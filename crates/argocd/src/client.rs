@@ -13,6 +13,7 @@ use crate::rest::{CallError, RestClient, SyncRequest};
 use fields::FieldsClient;
 use tiphys_cluster::agent::Guard;
 use tiphys_cluster::names::Purpose;
+use tiphys_run::Stamp;
 
 /// One of the two ways. Both mean the same.
 #[derive(Clone)]
@@ -44,10 +45,19 @@ impl ArgoCdClient {
     pub fn in_run(self, client: &Client, platform: &Platform, run: &str, guard: Guard) -> Self {
         match self {
             ArgoCdClient::Rest(api) => ArgoCdClient::Rest(api.in_run(run, guard)),
-            ArgoCdClient::Fields(_) => {
+            ArgoCdClient::Fields(fields) => {
                 let namespace = &platform.argocd.namespace;
-                ArgoCdClient::Fields(FieldsClient::new(Api::namespaced(client.clone(), namespace)))
+                let applications = Api::namespaced(client.clone(), namespace);
+                ArgoCdClient::Fields(fields.reaching(applications))
             }
+        }
+    }
+
+    /// Takes note of when Argo CD has compared an app: that shows which refreshes it has missed.
+    pub fn compared(&self, app: &str, at: Option<Stamp>) {
+        match self {
+            ArgoCdClient::Rest(api) => api.refreshes.compared(app, at),
+            ArgoCdClient::Fields(fields) => fields.refreshes.compared(app, at),
         }
     }
 

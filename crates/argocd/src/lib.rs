@@ -10,6 +10,7 @@ pub mod destination;
 pub mod hooks;
 pub mod installation;
 pub mod messages;
+mod refresh;
 pub mod rest;
 pub mod tracking;
 pub mod watch;

@@ -16,17 +16,15 @@ use tiphys_model::OperationId;
 use tiphys_run::Revisions;
 
 use crate::application::{Application, OPERATION_INFO};
+use crate::refresh::{REFRESH_TIMEOUT, Refreshes};
 pub use call::{CallError, Refusal};
 use tiphys_cluster::agent::{self, Guard};
 use token::Token;
 pub use transport::{CertificateError, Endpoint, EndpointError, Security};
 
-/// How long an answer may take that does not wait for Argo CD's controller.
+/// How long an answer may take that does not wait for Argo CD's controller, or how long it may not
+/// go on if it is a large one.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a refresh may take.
-pub(crate) const REFRESH_TIMEOUT: Duration = Duration::from_secs(60);
-/// After this, Argo CD's controller may have missed that it was asked for.
-pub(crate) const REFRESH_MISSED: Duration = Duration::from_secs(5);
 
 /// A client with one account's token.
 #[derive(Clone)]
@@ -35,6 +33,7 @@ pub struct RestClient {
     base: Arc<str>,
     token: Option<Token>,
     caller: Arc<Caller>,
+    pub(crate) refreshes: Refreshes,
 }
 
 /// The user agent of requests, and whether writes are allowed.
@@ -75,7 +74,7 @@ impl RestClient {
         let http = transport::http(endpoint);
         let token = token.map(Token::new);
         let caller = Arc::new(Caller { agent: agent::PROGRAM, guard: None });
-        RestClient { http, base, token, caller }
+        RestClient { http, base, token, caller, refreshes: Refreshes::new() }
     }
 
     #[must_use]
@@ -104,19 +103,22 @@ impl RestClient {
         self.call(Method::GET, &path, None::<&()>, REQUEST_TIMEOUT).await
     }
 
-    /// A refresh; returns when Argo CD has compared and assessed the app anew. The controller can
-    /// miss one that is asked for right after it has written the app itself, and asking again for
-    /// the same changes nothing that it could notice. So a hard one follows: if the first was only
-    /// slow, it ends with the first.
+    /// A refresh; returns when Argo CD has compared and assessed the app anew. One that was missed is
+    /// followed by a hard one.
     pub async fn refresh(&self, app: &str, project: &str) -> Result<Application, CallError> {
+        let refresh = self.refreshes.begin(app).await?;
         let ask = async |how: &str| {
             let path = format!("applications/{app}?project={project}&refresh={how}");
             self.call(Method::GET, &path, None::<&()>, REFRESH_TIMEOUT).await
         };
-        match tokio::time::timeout(REFRESH_MISSED, ask("normal")).await {
-            Ok(answer) => answer,
-            Err(_) => ask("hard").await,
+        let answer = tokio::select! {
+            answer = ask("normal") => answer,
+            () = refresh.missed() => ask("hard").await,
+        };
+        if answer.is_ok() {
+            refresh.succeeded();
         }
+        answer
     }
 
     /// Asks for a sync; the Application with the operation in it.

@@ -1,6 +1,6 @@
 //! Acting through the fields of Applications, as Argo CD's own API server does it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kube::Api;
 use kube::api::{Patch, PatchParams};
@@ -9,10 +9,12 @@ use serde_json::{Value, json};
 use super::finalizers;
 use crate::application::{Application, OPERATION_INFO, REFRESH};
 use crate::messages::OPERATION_IN_PROGRESS;
-use crate::rest::{CallError, REFRESH_MISSED, REFRESH_TIMEOUT, Refusal, SyncRequest};
+use crate::refresh::{REFRESH_TIMEOUT, Refreshes};
+use crate::rest::{CallError, Refusal, SyncRequest};
 use tiphys_cluster::delete;
 use tiphys_cluster::names::FIELD_MANAGER;
 use tiphys_cluster::{Cause, RequestError};
+use tokio::time::Instant;
 
 /// Who asks, for people who look at an operation.
 const USER: &str = "tiphys";
@@ -23,25 +25,40 @@ const DELETE_ATTEMPTS: u32 = 10;
 #[derive(Clone)]
 pub struct FieldsClient {
     applications: Api<Application>,
+    pub(super) refreshes: Refreshes,
 }
 
 impl FieldsClient {
     pub(super) fn new(applications: Api<Application>) -> Self {
-        FieldsClient { applications }
+        FieldsClient { applications, refreshes: Refreshes::new() }
+    }
+
+    /// The same, with the Applications as another client reaches them.
+    pub(super) fn reaching(self, applications: Api<Application>) -> Self {
+        FieldsClient { applications, ..self }
     }
 
     /// As through the API: one that was missed is followed by a hard one.
     pub(super) async fn refresh(&self, app: &str) -> Result<Application, CallError> {
-        for (how, timeout) in [("normal", REFRESH_MISSED), ("hard", REFRESH_TIMEOUT)] {
-            let asked = json!({ "metadata": { "annotations": { REFRESH: how } } });
-            self.patch(app, &asked).await?;
-            let began = Instant::now();
-            while began.elapsed() < timeout {
-                tokio::time::sleep(POLL_INTERVAL).await;
-                let application = self.read(app).await?;
-                if application.annotation(REFRESH).is_none() {
-                    return Ok(application);
-                }
+        let refresh = self.refreshes.begin(app).await?;
+        let answer = tokio::select! {
+            answer = self.ask_for_refresh(app, "normal") => answer,
+            () = refresh.missed() => self.ask_for_refresh(app, "hard").await,
+        };
+        if answer.is_ok() {
+            refresh.succeeded();
+        }
+        answer
+    }
+
+    async fn ask_for_refresh(&self, app: &str, how: &str) -> Result<Application, CallError> {
+        self.patch(app, &json!({ "metadata": { "annotations": { REFRESH: how } } })).await?;
+        let began = Instant::now();
+        while began.elapsed() < REFRESH_TIMEOUT {
+            tokio::time::sleep(POLL_INTERVAL).await;
+            let application = self.read(app).await?;
+            if application.annotation(REFRESH).is_none() {
+                return Ok(application);
             }
         }
         let message = format!("no refresh within {} s", REFRESH_TIMEOUT.as_secs());

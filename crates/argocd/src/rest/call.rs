@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::{Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full};
-use hyper::body::Bytes;
+use hyper::body::{Body, Bytes};
 use secrecy::ExposeSecret;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,6 +14,8 @@ use crate::messages::{BLOCKED_BY_WINDOW, OPERATION_IN_PROGRESS};
 use tiphys_cluster::agent;
 use tiphys_model::chain;
 
+/// How long a large answer may take over a slow link.
+const LONGEST_ANSWER: Duration = Duration::from_secs(120);
 /// How many new tokens one request may find refused as well.
 const MOST_RENEWALS: u32 = 5;
 
@@ -93,7 +95,7 @@ impl RestClient {
         path: &str,
         body: Option<&impl Serialize>,
         timeout: Duration,
-    ) -> Result<Bytes, CallError> {
+    ) -> Result<Vec<u8>, CallError> {
         let mut renewals = 0;
         loop {
             let used = self.token.as_ref().map(Token::now);
@@ -117,7 +119,7 @@ impl RestClient {
         path: &str,
         body: Option<&impl Serialize>,
         timeout: Duration,
-    ) -> Result<Bytes, CallError> {
+    ) -> Result<Vec<u8>, CallError> {
         if method != Method::GET && self.caller.guard.as_ref().is_some_and(|guard| !guard(timeout))
         {
             return Err(unanswered(agent::LATE.to_owned()));
@@ -126,15 +128,11 @@ impl RestClient {
             refusal: Refusal::Other,
             message: chain(&*error),
         })?;
-        let exchange = async {
-            let answer = self.http.request(request).await.map_err(|e| unanswered(chain(&e)))?;
-            let status = answer.status();
-            let body = answer.into_body().collect().await.map_err(|e| unanswered(chain(&e)))?;
-            Ok((status, body.to_bytes()))
-        };
-        let (status, body) = tokio::time::timeout(timeout, exchange)
-            .await
-            .map_err(|_| unanswered(format!("no answer within {} s", timeout.as_secs())))??;
+        let answer = self.http.request(request);
+        let answer = tokio::time::timeout(timeout, answer).await;
+        let answer = answer.map_err(|_| late(timeout))?.map_err(|e| unanswered(chain(&e)))?;
+        let status = answer.status();
+        let body = read(answer.into_body(), timeout).await?;
         if status.is_success() { Ok(body) } else { Err(refused(status, told(status, &body))) }
     }
 
@@ -187,6 +185,34 @@ fn parts<A: DeserializeOwned>(body: &[u8]) -> Result<Vec<A>, CallError> {
     parts.map(part).collect()
 }
 
+/// Reads an answer to its end. Over a slow link a large one takes its time: it is given up only when
+/// nothing more comes, or never an end.
+async fn read<B>(mut body: B, stalled: Duration) -> Result<Vec<u8>, CallError>
+where
+    B: Body + Unpin,
+    B::Data: AsRef<[u8]>,
+    B::Error: std::error::Error + 'static,
+{
+    let mut bytes = Vec::new();
+    let all = async {
+        loop {
+            let next = tokio::time::timeout(stalled, body.frame()).await;
+            let Some(frame) = next.map_err(|_| late(stalled))? else { return Ok(()) };
+            let frame = frame.map_err(|e| CallError::Unanswered { message: chain(&e) })?;
+            if let Some(data) = frame.data_ref() {
+                bytes.extend_from_slice(data.as_ref());
+            }
+        }
+    };
+    let longest = stalled.max(LONGEST_ANSWER);
+    tokio::time::timeout(longest, all).await.map_err(|_| late(longest))??;
+    Ok(bytes)
+}
+
+fn late(timeout: Duration) -> CallError {
+    CallError::Unanswered { message: format!("no answer within {} s", timeout.as_secs()) }
+}
+
 fn refused(status: StatusCode, message: String) -> CallError {
     let refusal = match status {
         StatusCode::UNAUTHORIZED => Refusal::Unauthenticated,
@@ -205,7 +231,29 @@ fn refused(status: StatusCode, message: String) -> CallError {
 
 #[cfg(test)]
 mod tests {
+    use futures::StreamExt;
+    use http_body_util::StreamBody;
+    use hyper::body::Frame;
+
     use super::*;
+
+    /// How an answer of so many parts is read, each this long after the one before.
+    async fn answer(parts: u64, pause: Duration) -> Result<Vec<u8>, CallError> {
+        let body = futures::stream::iter(0..parts).then(async |_| {
+            tokio::time::sleep(pause).await;
+            Ok::<_, std::convert::Infallible>(Frame::data(Bytes::from_static(b"x")))
+        });
+        read(StreamBody::new(Box::pin(body)), Duration::from_secs(10)).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_may_take_its_time_as_long_as_it_goes_on() {
+        assert_eq!(answer(12, Duration::from_secs(9)).await.unwrap(), [b'x'; 12]);
+        for (parts, pause, expected) in [(2, 11, "within 10 s"), (20, 9, "within 120 s")] {
+            let error = answer(parts, Duration::from_secs(pause)).await.unwrap_err();
+            assert!(error.to_string().contains(expected), "{error}");
+        }
+    }
 
     #[test]
     fn answers_mean_what_argo_cd_means_by_them() {

@@ -213,6 +213,7 @@ impl Local<'_> {
             source,
         })?;
         self.effects.remember(app, application);
+        self.effects.argocd.compared(application.name(), seen.reconciled_at);
         if let Some(first) = &mut self.first {
             first[app.position()] = Some(seen);
             return Ok(());

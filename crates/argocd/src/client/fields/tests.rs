@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use http::Method;
@@ -186,4 +187,54 @@ async fn an_error_inside_the_server_may_pass() {
     let (fields, _) = serve(metadata(&[]), Box::new(broken));
     let error = fields.delete("vault").await.unwrap_err();
     assert!(matches!(error, CallError::Refused { refusal: Refusal::Broken, .. }), "{error}");
+}
+
+/// A controller that ends a refresh of an app when `ends` says so: by its name, how it was asked for
+/// and how long it has been. Returns the client, and what it was asked for.
+fn refreshing(
+    ends: impl Fn(&str, &str, Duration) -> bool + Send + 'static,
+) -> (FieldsClient, Arc<Mutex<Vec<String>>>) {
+    let asked_for: Arc<Mutex<Vec<String>>> = Arc::default();
+    let requests = asked_for.clone();
+    let mut standing = BTreeMap::<String, (String, Instant)>::new();
+    let client = scripted::client(move |asked| {
+        let path = asked.path.split('?').next().unwrap_or_default();
+        let app = path.rsplit('/').next().unwrap_or_default().to_owned();
+        if let Some(how) = asked.body["metadata"]["annotations"][REFRESH].as_str() {
+            requests.lock().unwrap().push(format!("{app} {how}"));
+            let since = standing.get(&app).map_or_else(Instant::now, |(_, since)| *since);
+            standing.insert(app.clone(), (how.to_owned(), since));
+        }
+        standing.retain(|app, (how, since)| !ends(app, how, since.elapsed()));
+        let annotations = standing.get(&app).map(|(how, _)| json!({ REFRESH: how }));
+        let metadata = json!({ "name": app, "resourceVersion": "7", "annotations": annotations });
+        Answer::Object(object(&metadata))
+    });
+    (FieldsClient::new(Api::namespaced(client, "argocd")), asked_for)
+}
+
+fn sorted(asked_for: &Mutex<Vec<String>>) -> Vec<String> {
+    let mut asked_for = asked_for.lock().unwrap().clone();
+    asked_for.sort();
+    asked_for
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refresh_that_was_missed_is_asked_for_again_and_hard() {
+    let second = Duration::from_secs(1);
+    let (fields, asked_for) =
+        refreshing(move |app, how, waited| how == "hard" || (app == "b" && waited > second));
+    let began = Instant::now();
+    let (a, b) = tokio::join!(fields.refresh("a"), fields.refresh("b"));
+    assert!(a.is_ok() && b.is_ok(), "{a:?} {b:?}");
+    assert_eq!(sorted(&asked_for), ["a hard", "a normal", "b normal"]);
+    assert!(began.elapsed() < Duration::from_secs(7), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn refreshes_that_are_all_slow_are_asked_for_once() {
+    let (fields, asked_for) = refreshing(|_, _, waited| waited > Duration::from_secs(40));
+    let (a, b) = tokio::join!(fields.refresh("a"), fields.refresh("b"));
+    assert!(a.is_ok() && b.is_ok(), "{a:?} {b:?}");
+    assert_eq!(sorted(&asked_for), ["a normal", "b normal"]);
 }
