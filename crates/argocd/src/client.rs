@@ -3,13 +3,14 @@
 mod fields;
 pub mod finalizers;
 
+use kube::api::DynamicObject;
 use kube::{Api, Client};
 use tiphys_model::Platform;
 use tiphys_model::platform::ArgoCdAccess;
 
 use crate::application::Application;
 use crate::credentials::{self, CredentialsError};
-use crate::rest::{CallError, RestClient, SyncRequest};
+use crate::rest::{CallError, RenderedApplication, RestClient, SyncRequest};
 use fields::FieldsClient;
 use tiphys_cluster::agent::Guard;
 use tiphys_cluster::names::Purpose;
@@ -78,6 +79,18 @@ impl ArgoCdClient {
         match self {
             ArgoCdClient::Rest(api) => api.sync(app, request).await,
             ArgoCdClient::Fields(fields) => fields.sync(app, request).await,
+        }
+    }
+
+    /// The Applications of an ApplicationSet as they should be; only Argo CD's API can say that.
+    pub async fn render(
+        &self,
+        set: &DynamicObject,
+        project: &str,
+    ) -> Result<Option<Vec<RenderedApplication>>, CallError> {
+        match self {
+            ArgoCdClient::Rest(api) => api.render(set, project).await.map(Some),
+            ArgoCdClient::Fields(_) => Ok(None),
         }
     }
 

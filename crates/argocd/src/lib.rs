@@ -1,9 +1,10 @@
 //! Argo CD as a run sees it and acts on it: Applications, the REST API, tokens, tracking.
 //!
-//! May touch: Applications and Secrets in Argo CD's namespace, and Argo CD's API server. What an
-//! Application means is decided elsewhere: here it becomes an `Observation`.
+//! May touch: Applications, ApplicationSets and Secrets in Argo CD's namespace, and Argo CD's API
+//! server. What an Application means is decided elsewhere: here it becomes an `Observation`.
 
 pub mod application;
+pub mod application_set;
 pub mod client;
 pub mod credentials;
 pub mod destination;

@@ -1,6 +1,7 @@
 //! Argo CD's own API, through which a run acts.
 
 mod call;
+mod render;
 mod token;
 mod transport;
 
@@ -18,6 +19,7 @@ use tiphys_run::Revisions;
 use crate::application::{Application, OPERATION_INFO};
 use crate::refresh::{REFRESH_TIMEOUT, Refreshes};
 pub use call::{CallError, Refusal};
+pub use render::{RENDER_NAME, RenderedApplication};
 use tiphys_cluster::agent::{self, Guard};
 use token::Token;
 pub use transport::{CertificateError, Endpoint, EndpointError, Security};
@@ -25,6 +27,10 @@ pub use transport::{CertificateError, Endpoint, EndpointError, Security};
 /// How long an answer may take that does not wait for Argo CD's controller, or how long it may not
 /// go on if it is a large one.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long Argo CD may take to render an ApplicationSet: it may have to fetch from Git. Shorter than
+/// a Lease, which has to cover every request that is not a look.
+const RENDER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A client with one account's token.
 #[derive(Clone)]

@@ -15,7 +15,7 @@ use tiphys_run::{Action, Event, Revisions, Verdict};
 
 use crate::engine::{Engine, RunError, Setup};
 use crate::frozen::FrozenOperations;
-use crate::generators::{self, GeneratorError, Generators, sets};
+use crate::generators::{self, GeneratorError, Generators};
 use crate::graph::{DeployedGraph, GraphError, GraphRecorder, GraphStore};
 use crate::hold::{Hold, HoldError};
 use crate::lease::{Lease, LeaseError};
@@ -25,6 +25,7 @@ use other_clusters::CriteriaOnOtherClusters;
 use outside::Outside;
 use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::{self, Application};
+use tiphys_argocd::application_set;
 use tiphys_argocd::credentials::CredentialsError;
 use tiphys_argocd::rest::CallError;
 use tiphys_cluster::Place;
@@ -280,9 +281,10 @@ impl Deploy {
             platform: &self.platform,
             argocd,
             applications: &applications,
-            sets: &sets::api(&self.client, &self.platform.argocd.namespace),
+            sets: &application_set::api(&self.client, &self.platform.argocd.namespace),
             tag: PlanTag::of(&self.plan.digest),
             epoch,
+            note: &note,
         };
         (self.check)(&generators.newest().await?).map_err(DeployError::Refused)?;
         if self.plan.apps.iter().any(|app| !app.app.health.is_empty()) {

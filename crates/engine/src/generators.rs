@@ -4,9 +4,11 @@
 //! A generator is done when its operation has succeeded and its children are there. Its health is
 //! no question: a child that is held is not healthy, so who waited for it would wait for ever.
 
+mod difference;
 mod error;
 mod pinned;
-pub(crate) mod sets;
+mod sets;
+mod settled;
 #[cfg(test)]
 mod tests;
 
@@ -14,7 +16,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures::future::LocalBoxFuture;
 use kube::Api;
 use kube::api::DynamicObject;
 use tiphys_model::operation::PlanTag;
@@ -34,7 +36,7 @@ pub use error::GeneratorError;
 
 /// How long the operation of a generator may take.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(300);
-/// How long ApplicationSets may take to make Applications.
+/// How long ApplicationSets and their controller may take to make Applications.
 const SETS_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long Applications may take to appear that the sync of a generator has created itself.
 const CHILDREN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -54,6 +56,8 @@ pub(crate) struct Generators<'a> {
     pub sets: &'a Api<DynamicObject>,
     pub tag: PlanTag,
     pub epoch: u64,
+    /// For whom the run waits.
+    pub note: &'a dyn Fn(String),
 }
 
 /// What came of syncing the generators.
@@ -134,7 +138,7 @@ impl Generators<'_> {
     }
 
     /// A generator, then those that it has created.
-    fn sync_one(&self, name: String) -> BoxFuture<'_, Result<Generated, GeneratorError>> {
+    fn sync_one(&self, name: String) -> LocalBoxFuture<'_, Result<Generated, GeneratorError>> {
         async move {
             let application = self.bring_up_to_date(&name).await?;
             let mut sets = false;
@@ -151,7 +155,7 @@ impl Generators<'_> {
             }
             Ok(Generated { revisions: observe(&application)?.revisions, sets })
         }
-        .boxed()
+        .boxed_local()
     }
 
     async fn sync_to_the_end(

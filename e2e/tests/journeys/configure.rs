@@ -8,12 +8,14 @@ use std::time::Duration;
 
 use http::Method;
 use k8s_openapi::api::core::v1::{Pod, Secret};
-use kube::Api;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
+use kube::{Api, ResourceExt};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tiphys_argocd::credentials;
-use tiphys_argocd::rest::{CallError, REQUEST_TIMEOUT, Refusal, SyncRequest};
+use tiphys_argocd::rest::{
+    CallError, RENDER_NAME, REQUEST_TIMEOUT, Refusal, RestClient, SyncRequest,
+};
 use tiphys_cluster::names::Purpose;
 use tiphys_e2e::{Site, World, operation, tiphys};
 use tiphys_model::Explain;
@@ -65,12 +67,46 @@ pub(crate) async fn a_token_works(world: Arc<World>) {
     assert_eq!(refusal(&deploy.get(&foreign, &foreign).await), Some(Refusal::Forbidden));
     let own = site.platform.project.as_str();
     assert_eq!(refusal(&deploy.delete(app, own).await), Some(Refusal::Forbidden));
+    renders_sets_and_creates_none(site, &deploy, own).await;
 
     let teardown = ground.argocd(Purpose::Teardown, &world.client).await;
     assert_eq!(refusal(&teardown.delete(&foreign, &foreign).await), Some(Refusal::Forbidden));
     teardown.delete(app, own).await.expect("the other token may delete");
     site.until_gone(app).await;
     ground.close().await;
+}
+
+/// Argo CD asks for the right to create what it renders; with ours, nothing can be created.
+async fn renders_sets_and_creates_none(site: &Site, deploy: &RestClient, project: &str) {
+    let set = |name: &str| {
+        json!({
+            "metadata": { "name": name, "namespace": "argocd" },
+            "spec": {
+                "generators": [{ "list": { "elements": [{ "name": "conf-token-rendered" }] } }],
+                "template": {
+                    "metadata": { "name": "{{name}}" },
+                    "spec": {
+                        "project": project,
+                        "source": { "repoURL": site.repository.url(), "path": "{{name}}" },
+                        "destination": { "server": "https://kubernetes.default.svc" },
+                    },
+                },
+            },
+        })
+    };
+    let names = [RENDER_NAME, "conf-token-set"];
+    let object: DynamicObject = serde_json::from_value(set(names[1])).expect("an object");
+    let rendered = deploy.render(&object, project).await.expect("the token may render");
+    assert_eq!(rendered[0].spec["source"]["path"], "conf-token-rendered", "{rendered:?}");
+    for name in names {
+        let made: Result<Value, CallError> =
+            deploy.call(Method::POST, "applicationsets", Some(&set(name)), REQUEST_TIMEOUT).await;
+        made.expect_err("no set can be created");
+    }
+    let sets = site.objects("argoproj.io/v1alpha1", "ApplicationSet", Some("argocd"));
+    for set in sets.list(&ListParams::default()).await.expect("a list") {
+        assert!(!names.contains(&&*set.name_any()), "{}", set.name_any());
+    }
 }
 
 pub(crate) async fn a_second_run(world: Arc<World>) {

@@ -18,7 +18,8 @@ const ROLE: &str = "tiphys-need";
 
 /// What only some runs need: those with ApplicationSets, the first one of a platform, and those
 /// that are to be seen in Kubernetes' events.
-const NOW_AND_THEN: [&str; 3] = ["get applicationsets", "create leases", "create,patch events"];
+const NOW_AND_THEN: [&str; 3] =
+    ["get,patch applicationsets", "create leases", "create,patch events"];
 
 /// Without any of its rules, a run fails.
 pub(crate) async fn each_is_needed(world: Arc<World>) {

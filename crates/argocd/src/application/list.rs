@@ -1,19 +1,21 @@
 //! Finding some Applications among all.
 
+use std::fmt::Debug;
+
 use kube::Api;
 use kube::api::ListParams;
+use serde::de::DeserializeOwned;
 
-use super::Application;
 use tiphys_cluster::RequestError;
 
 /// As many are in memory at once, however many there are.
 const PAGE: u32 = 100;
 
-/// The Applications that somebody wants.
-pub async fn list(
-    applications: &Api<Application>,
-    mut wanted: impl FnMut(&Application) -> bool,
-) -> Result<Vec<Application>, RequestError> {
+/// The Applications that somebody wants, with as many of their fields as `K` has.
+pub async fn list<K: Clone + Debug + DeserializeOwned>(
+    applications: &Api<K>,
+    mut wanted: impl FnMut(&K) -> bool,
+) -> Result<Vec<K>, RequestError> {
     let mut found = Vec::new();
     let mut page = ListParams::default().limit(PAGE);
     loop {

@@ -46,11 +46,23 @@ pub enum GeneratorError {
     RollingSync {
         set: String,
     },
+    /// The ApplicationSet controller has not answered.
+    SetUnanswered {
+        set: String,
+        after: Duration,
+        /// The error that its last word was about, if it was.
+        said: Option<String>,
+    },
     Unsettled {
         set: String,
         after: Duration,
         /// What is not as its template says.
         lack: String,
+    },
+    /// Argo CD does not say what the set should make.
+    Render {
+        set: String,
+        source: CallError,
     },
     OtherProject {
         project: String,
@@ -111,6 +123,16 @@ impl Explain for GeneratorError {
                 "it would sync its Applications in an order of its own, which a hold denies",
             )
             .hint("remove `spec.strategy` from it: the platform file has the order"),
+            GeneratorError::SetUnanswered { set, after, said } => {
+                unanswered(set, *after, said.as_deref())
+            }
+            GeneratorError::Render { set, source } => {
+                let (exit, hint) = advice(source);
+                let what =
+                    format!("the Applications of the ApplicationSet `{set}` cannot be rendered");
+                let told = Explanation::new(exit, what, source.to_string());
+                hint.into_iter().fold(told, Explanation::hint)
+            }
             GeneratorError::Unsettled { set, after, lack } => Explanation::new(
                 Exit::NotFound,
                 format!("the ApplicationSet `{set}` has not made its Applications"),
@@ -138,6 +160,27 @@ impl Explain for GeneratorError {
             GeneratorError::Request(error) => error.explain(),
         }
     }
+}
+
+fn unanswered(set: &str, after: Duration, said: Option<&str>) -> Explanation {
+    let (why, next) = match said {
+        None => (
+            "the ApplicationSet controller has not answered a refresh".to_owned(),
+            "is it running? `kubectl get pods -A -l \
+             app.kubernetes.io/name=argocd-applicationset-controller`; then run the same command \
+             again",
+        ),
+        Some(said) => (
+            format!("the ApplicationSet controller has not ended a refresh; it says: {said}"),
+            "repair the ApplicationSet, and run the same command again",
+        ),
+    };
+    Explanation::new(
+        Exit::Failed,
+        format!("the ApplicationSet `{set}` is not up to date"),
+        format!("after {} s {why}", after.as_secs()),
+    )
+    .hint(next)
 }
 
 fn advice(error: &CallError) -> (Exit, Option<&'static str>) {

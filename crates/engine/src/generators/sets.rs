@@ -1,45 +1,200 @@
-//! ApplicationSets as generators. Their own controller makes Applications from a template, some
-//! time after the template has changed: they are done when every one of them follows it.
+//! ApplicationSets as generators. Their own controller makes Applications from a template, in its own
+//! time, and does not say which generation of the set it has seen. So it is asked: a set is settled
+//! when its controller has answered, and every Application is as Argo CD renders it.
 
-use kube::api::{ApiResource, DynamicObject};
-use kube::core::GroupVersionKind;
-use kube::{Api, Client};
-use serde_json::Value;
+#[cfg(test)]
+mod tests;
 
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
+use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
+
+use super::settled::{self, Rendering};
 use super::{GeneratorError, Generators, POLL, SETS_TIMEOUT};
 use tiphys_argocd::application::{self, Application, ResourceStatus};
+use tiphys_argocd::application_set::REFRESH;
+use tiphys_argocd::rest::{CallError, Refusal};
 use tiphys_cluster::RequestError;
+use tiphys_cluster::names::FIELD_MANAGER;
 use tokio::time::Instant;
+
+/// After this, a controller that failed is asked again: it would look for itself only minutes later.
+/// One that is only slow is not, because whoever changes the set makes it begin anew.
+const ASK_AGAIN: Duration = Duration::from_secs(20);
+/// How long its Applications may take to appear after an answer, before it is asked again.
+const ROUND: Duration = Duration::from_secs(5);
+/// What takes longer than this, the run says that it waits for.
+const SAY_AFTER: Duration = Duration::from_secs(3);
 
 pub(super) fn is_application_set(resource: &ResourceStatus) -> bool {
     resource.group == "argoproj.io" && resource.kind == "ApplicationSet"
 }
 
-pub(crate) fn api(client: &Client, namespace: &str) -> Api<DynamicObject> {
-    let kind = GroupVersionKind::gvk("argoproj.io", "v1alpha1", "ApplicationSet");
-    Api::namespaced_with(client.clone(), namespace, &ApiResource::from_gvk(&kind))
-}
-
 impl Generators<'_> {
-    /// Waits until an ApplicationSet has brought its Applications to its template; those that are
+    /// Waits until an ApplicationSet has made its Applications what they should be; those that are
     /// generators themselves.
     pub(super) async fn settle(&self, name: &str) -> Result<Vec<String>, GeneratorError> {
-        let began = Instant::now();
+        refuse_rolling_sync(name, &self.read_set(name).await?.data)?;
+        let mut wait = Wait::new(self.note);
         loop {
-            let what = format!("the ApplicationSet `{name}` cannot be read");
-            let set = self.sets.get(name).await.map_err(RequestError::because(what))?;
-            refuse_rolling_sync(name, &set.data)?;
-            let children = application::list(self.applications, |a| is_made_by(a, name)).await?;
-            let Some(lack) = unsettled(&set.data, &children) else {
-                let generators = children.iter().filter(|child| self.is_in_root_project(child));
-                return Ok(generators.map(|child| child.name().to_owned()).collect());
+            let set = self.await_answer(name, &mut wait).await?;
+            let lack = match self.await_applications(name, &set).await? {
+                Progress::Settled { generators } => return Ok(generators),
+                Progress::Lacks(lack) => lack,
             };
-            if began.elapsed() > SETS_TIMEOUT {
+            wait.say(&format!("waiting for the ApplicationSet `{name}`: {lack}"));
+            if wait.is_over() {
                 let (set, after) = (name.to_owned(), SETS_TIMEOUT);
                 return Err(GeneratorError::Unsettled { set, after, lack });
             }
+        }
+    }
+
+    /// Asks the set's controller to look at it, and waits until it has.
+    async fn await_answer(
+        &self,
+        name: &str,
+        wait: &mut Wait<'_>,
+    ) -> Result<DynamicObject, GeneratorError> {
+        loop {
+            self.ask(name).await?;
+            let asked = Instant::now();
+            loop {
+                let set = self.read_set(name).await?;
+                if !set.annotations().contains_key(REFRESH) {
+                    return Ok(set);
+                }
+                wait.say(&format!(
+                    "waiting for the ApplicationSet controller to answer for `{name}`"
+                ));
+                let error = settled::error(&set);
+                if wait.is_over() {
+                    let said = error.map(str::to_owned);
+                    let (set, after) = (name.to_owned(), SETS_TIMEOUT);
+                    return Err(GeneratorError::SetUnanswered { set, after, said });
+                }
+                if error.is_some() && asked.elapsed() > ASK_AGAIN {
+                    break;
+                }
+                tokio::time::sleep(POLL).await;
+            }
+        }
+    }
+
+    async fn ask(&self, name: &str) -> Result<(), GeneratorError> {
+        let now = Timestamp::now().to_string();
+        let asked = json!({ "metadata": { "annotations": { REFRESH: now } } });
+        let params =
+            PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..Default::default() };
+        let what = format!("the ApplicationSet `{name}` cannot be refreshed");
+        let answer = self.sets.patch(name, &params, &Patch::Merge(&asked)).await;
+        answer.map(|_| ()).map_err(|error| RequestError::because(what)(error).into())
+    }
+
+    async fn read_set(&self, name: &str) -> Result<DynamicObject, GeneratorError> {
+        let what = format!("the ApplicationSet `{name}` cannot be read");
+        Ok(self.sets.get(name).await.map_err(RequestError::because(what))?)
+    }
+
+    /// What the set should make, if Argo CD can be asked for it.
+    async fn render(&self, set: &DynamicObject) -> Result<Option<Rendering>, CallError> {
+        if !settled::is_renderable(set) {
+            return Ok(None);
+        }
+        let argocd = &self.platform.argocd;
+        let ours = |project: &&str| [&*argocd.project, &*argocd.root_project].contains(project);
+        let project = settled::project(set).filter(ours).unwrap_or(&argocd.project);
+        let applications = self.argocd.render(set, project).await?;
+        let project = project.to_owned();
+        Ok(applications.map(|applications| Rendering { applications, project }))
+    }
+
+    /// Looks at the Applications of a set for one round.
+    async fn await_applications(
+        &self,
+        name: &str,
+        set: &DynamicObject,
+    ) -> Result<Progress, GeneratorError> {
+        let rendering = match self.render(set).await {
+            Ok(rendering) => rendering,
+            Err(source) if is_lasting(&source) => {
+                return Err(GeneratorError::Render { set: name.to_owned(), source });
+            }
+            Err(error) => {
+                tokio::time::sleep(ROUND).await;
+                let message = error.to_string();
+                // The rest is Argo CD's log.
+                let message = message.lines().next().unwrap_or_default();
+                return Ok(Progress::Lacks(format!("Argo CD cannot render it: {message}")));
+            }
+        };
+        let kind = ApiResource::erase::<Application>(&());
+        let client = self.applications.clone().into_client();
+        let applications: Api<DynamicObject> =
+            Api::namespaced_with(client, &self.platform.argocd.namespace, &kind);
+        let began = Instant::now();
+        loop {
+            let set = self.read_set(name).await?;
+            let children = application::list(&applications, |a| is_made_by(a, name)).await?;
+            let Some(lack) = settled::unsettled(&set, &children, rendering.as_ref()) else {
+                let root_project = &*self.platform.argocd.root_project;
+                let generators =
+                    children.iter().filter(|child| child.data["spec"]["project"] == root_project);
+                let generators = generators.map(ResourceExt::name_any).collect();
+                return Ok(Progress::Settled { generators });
+            };
+            if began.elapsed() > ROUND {
+                return Ok(Progress::Lacks(lack));
+            }
             tokio::time::sleep(POLL).await;
         }
+    }
+}
+
+/// How far a set has come.
+enum Progress {
+    /// With those of its Applications that are generators.
+    Settled {
+        generators: Vec<String>,
+    },
+    Lacks(String),
+}
+
+/// What a run waits for, and since when. Each thing is said once.
+struct Wait<'a> {
+    since: Instant,
+    note: &'a dyn Fn(String),
+    said: String,
+}
+
+impl<'a> Wait<'a> {
+    fn new(note: &'a dyn Fn(String)) -> Self {
+        Wait { since: Instant::now(), note, said: String::new() }
+    }
+
+    fn say(&mut self, what: &str) {
+        if self.since.elapsed() >= SAY_AFTER && self.said != what {
+            what.clone_into(&mut self.said);
+            (self.note)(what.to_owned());
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.since.elapsed() > SETS_TIMEOUT
+    }
+}
+
+/// Whether asking again would be answered in the same way.
+fn is_lasting(error: &CallError) -> bool {
+    match error {
+        CallError::Refused { refusal, .. } => match refusal {
+            Refusal::Unauthenticated | Refusal::Forbidden | Refusal::NotFound => true,
+            Refusal::Window | Refusal::Busy | Refusal::Broken | Refusal::Other => false,
+        },
+        CallError::Unanswered { .. } => false,
     }
 }
 
@@ -53,110 +208,7 @@ fn refuse_rolling_sync(name: &str, set: &Value) -> Result<(), GeneratorError> {
     Err(GeneratorError::RollingSync { set: name.to_owned() })
 }
 
-fn is_made_by(application: &Application, set: &str) -> bool {
-    let owners = application.metadata.owner_references.iter().flatten();
-    owners.into_iter().any(|owner| owner.kind == "ApplicationSet" && owner.name == set)
-}
-
-/// What is not yet as the template says, if anything. Every commit gives the template another
-/// revision, so an Application at that revision was made from it.
-fn unsettled(set: &Value, children: &[Application]) -> Option<String> {
-    let conditions = set.pointer("/status/conditions").and_then(Value::as_array);
-    let condition = |kind: &str| {
-        let mut all = conditions.into_iter().flatten();
-        all.find(|condition| condition["type"] == kind && condition["status"] == "True")
-    };
-    if let Some(error) = condition("ErrorOccurred") {
-        let message = error["message"].as_str().unwrap_or("no reason given");
-        return Some(format!("its controller says: {message}"));
-    }
-    if condition("ResourcesUpToDate").is_none() {
-        return Some("its controller has not looked at it".to_owned());
-    }
-    let template = set.pointer("/spec/template/spec").unwrap_or(&Value::Null);
-    let behind: Vec<&str> = children
-        .iter()
-        .filter(|child| !follows(&template["source"], &child.spec.source))
-        .map(Application::name)
-        .collect();
-    (!behind.is_empty())
-        .then(|| format!("another revision than the template has: {}", behind.join(", ")))
-}
-
-/// What the set fills in for each Application cannot be told from here.
-fn follows(template: &Value, source: &Value) -> bool {
-    match template["targetRevision"].as_str() {
-        Some(revision) if !revision.contains("{{") => source["targetRevision"] == revision,
-        _ => true,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn set(revision: &str, conditions: &Value) -> Value {
-        json!({
-            "spec": { "template": { "spec": { "source": { "targetRevision": revision } } } },
-            "status": { "conditions": conditions },
-        })
-    }
-
-    fn child(revision: &str) -> Application {
-        serde_json::from_value(json!({
-            "metadata": {
-                "name": "vault",
-                "ownerReferences": [{
-                    "apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet",
-                    "name": "apps", "uid": "u",
-                }],
-            },
-            "spec": { "source": { "targetRevision": revision } },
-        }))
-        .unwrap()
-    }
-
-    #[test]
-    fn it_is_settled_when_its_controller_says_so_and_every_child_follows() {
-        let up_to_date = json!([
-            { "type": "ErrorOccurred", "status": "False" },
-            { "type": "ResourcesUpToDate", "status": "True" },
-        ]);
-        let children = [child("abc")];
-        assert_eq!(unsettled(&set("abc", &up_to_date), &children), None);
-        assert_eq!(
-            unsettled(&set("def", &up_to_date), &children).unwrap(),
-            "another revision than the template has: vault"
-        );
-        assert_eq!(unsettled(&set("{{.revision}}", &up_to_date), &children), None);
-        assert_eq!(
-            unsettled(&set("abc", &Value::Null), &children).unwrap(),
-            "its controller has not looked at it"
-        );
-        let failed =
-            json!([{ "type": "ErrorOccurred", "status": "True", "message": "no cluster" }]);
-        assert_eq!(
-            unsettled(&set("abc", &failed), &children).unwrap(),
-            "its controller says: no cluster"
-        );
-    }
-
-    #[test]
-    fn children_are_known_by_their_owner() {
-        assert!(is_made_by(&child("abc"), "apps"));
-        assert!(!is_made_by(&child("abc"), "others"));
-    }
-
-    #[test]
-    fn rolling_sync_is_refused_by_name() {
-        let with = |strategy: Value| {
-            refuse_rolling_sync("apps", &json!({ "spec": { "strategy": strategy } }))
-        };
-        let error = with(json!({ "type": "RollingSync" })).unwrap_err();
-        assert!(matches!(error, GeneratorError::RollingSync { set } if set == "apps"));
-        assert!(with(json!({ "type": "AllAtOnce" })).is_ok());
-        assert!(with(Value::Null).is_ok());
-    }
+fn is_made_by(application: &DynamicObject, set: &str) -> bool {
+    let owners = application.owner_references();
+    owners.iter().any(|owner| owner.kind == "ApplicationSet" && owner.name == set)
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use http::Method;
 use kube::Client;
 use serde_json::{Value, json};
+use tiphys_argocd::application_set;
 use tiphys_cluster::names::Purpose;
 use tiphys_cluster::scripted::{Answer, Asked};
 use tiphys_model::{Exit, Explain};
@@ -14,7 +15,7 @@ use crate::testkit::argocd::{self, ROOT, application, steps, unsynced};
 use crate::testkit::{self, Server};
 
 /// What the generators work with, for as long as a test takes.
-struct Bench {
+pub(super) struct Bench {
     platform: Platform,
     argocd: ArgoCdClient,
     applications: Api<Application>,
@@ -22,14 +23,14 @@ struct Bench {
 }
 
 impl Bench {
-    async fn new(server: &Server) -> Self {
+    pub(super) async fn new(server: &Server) -> Self {
         let (client, platform): (Client, _) = (server.client(), testkit::platform());
         let argocd = ArgoCdClient::new(&client, &platform, Purpose::Deploy).await.unwrap();
-        let sets = sets::api(&client, "argocd");
+        let sets = application_set::api(&client, "argocd");
         Bench { platform, argocd, applications: Api::namespaced(client, "argocd"), sets }
     }
 
-    fn generators(&self) -> Generators<'_> {
+    pub(super) fn generators<'a>(&'a self, note: &'a dyn Fn(String)) -> Generators<'a> {
         Generators {
             platform: &self.platform,
             argocd: &self.argocd,
@@ -37,19 +38,20 @@ impl Bench {
             sets: &self.sets,
             tag: "0123456789ab/a/1/1".parse::<OperationId>().unwrap().plan,
             epoch: 1,
+            note,
         }
     }
 }
 
 async fn sync(server: &Server) -> Result<Generated, GeneratorError> {
-    Bench::new(server).await.generators().sync().await
+    Bench::new(server).await.generators(&|_| {}).sync().await
 }
 
 async fn await_children(server: &Server, sets: bool) -> Result<usize, GeneratorError> {
     let bench = Bench::new(server).await;
     let apps: BTreeSet<String> = ["a", "b"].map(str::to_owned).into();
     let generated = Generated { revisions: Revisions::default(), sets };
-    bench.generators().await_children(&apps, &generated).await.map(|found| found.len())
+    bench.generators(&|_| {}).await_children(&apps, &generated).await.map(|found| found.len())
 }
 
 fn change(server: &Server, name: &str, change: impl FnOnce(&mut Value)) {

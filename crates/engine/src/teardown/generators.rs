@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use tiphys_model::Platform;
 
 use super::TeardownError;
-use crate::generators::sets;
 use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::Application;
+use tiphys_argocd::application_set;
 use tiphys_argocd::client::finalizers::orphaning;
 use tiphys_argocd::rest::{CallError, Refusal};
 use tiphys_cluster::RequestError;
@@ -54,7 +54,10 @@ impl Generators {
                 found.take_application(application);
             }
         }
-        let listed = match sets::api(client, &argocd.namespace).list(&ListParams::default()).await {
+        let listed = match application_set::api(client, &argocd.namespace)
+            .list(&ListParams::default())
+            .await
+        {
             Ok(listed) => listed.items,
             // An Argo CD without ApplicationSets.
             Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
@@ -127,7 +130,7 @@ pub(super) async fn remove(
                 await_gone(&applications, name, "the generator").await?;
             }
             Generator::Set(name) => {
-                remove_set(&sets::api(client, &platform.argocd.namespace), name).await?;
+                remove_set(&application_set::api(client, &platform.argocd.namespace), name).await?;
             }
         }
     }

@@ -6,6 +6,7 @@ use tiphys_model::platform::ArgoCdAccess;
 
 use super::objects::metadata;
 use crate::definitions::SETTINGS;
+use tiphys_argocd::rest::RENDER_NAME;
 use tiphys_cluster::names::{self, Purpose};
 
 /// What an account may do with the Applications of the platform. A refresh is a `get`, and to
@@ -27,6 +28,11 @@ pub(super) fn policy(platform: &Platform) -> Map<String, Value> {
         for project in [&argocd.project, &argocd.root_project] {
             for action in actions(purpose) {
                 lines.push(format!("p, {role}, applications, {action}, {project}/*, allow\n"));
+            }
+            if purpose == Purpose::Deploy {
+                // To render ApplicationSets, and no more: no set can have this name.
+                let render = format!("{project}/{RENDER_NAME}");
+                lines.push(format!("p, {role}, applicationsets, create, {render}, allow\n"));
             }
         }
         lines.push(format!("g, {}, {role}\n", purpose.account()));
@@ -61,8 +67,8 @@ pub(super) fn in_kubernetes(platform: &Platform) -> [Value; 3] {
 }
 
 /// Seeing is done here, acting through Argo CD: no right to write Applications, unless that is
-/// the way that the platform file names. `create` cannot
-/// be narrowed down by name, because the name is not known before the object is.
+/// the way that the platform file names. `create` cannot be narrowed down by name, because the name
+/// is not known before the object is. Argo CD's API has no refresh of ApplicationSets.
 fn rules(platform: &Platform) -> Value {
     let name = names::own(platform);
     let graph = names::graph(&platform.name);
@@ -79,7 +85,8 @@ fn rules(platform: &Platform) -> Value {
     };
     json!([
         anywhere("argoproj.io", "applications", applications),
-        anywhere("argoproj.io", "applicationsets", &["get"]),
+        // Their controller is asked by an annotation. Which sets there are, Git says, in its own time.
+        anywhere("argoproj.io", "applicationsets", &["get", "patch"]),
         // The hold.
         only("argoproj.io", "appprojects", &[&platform.argocd.project], &["get", "patch"]),
         anywhere("coordination.k8s.io", "leases", &["create"]),
@@ -109,8 +116,10 @@ mod tests {
         let expected = "\
 p, role:tiphys-prod-deploy, applications, get, apps/*, allow
 p, role:tiphys-prod-deploy, applications, sync, apps/*, allow
+p, role:tiphys-prod-deploy, applicationsets, create, apps/tiphys_render, allow
 p, role:tiphys-prod-deploy, applications, get, roots/*, allow
 p, role:tiphys-prod-deploy, applications, sync, roots/*, allow
+p, role:tiphys-prod-deploy, applicationsets, create, roots/tiphys_render, allow
 g, tiphys, role:tiphys-prod-deploy
 p, role:tiphys-prod-teardown, applications, get, apps/*, allow
 p, role:tiphys-prod-teardown, applications, sync, apps/*, allow
@@ -133,7 +142,9 @@ g, tiphys-teardown, role:tiphys-prod-teardown
             let resource = rule["resources"][0].as_str().unwrap();
             let changes = verbs.iter().any(|verb| ["patch", "update", "delete"].contains(verb));
             let named = rule.get("resourceNames").is_some();
-            assert!(!changes || named || resource == "events", "{rule}");
+            let unnamed = ["events", "applicationsets"].contains(&resource);
+            assert!(!changes || named || unnamed, "{rule}");
+            assert!(resource != "applicationsets" || verbs == ["get", "patch"], "{rule}");
             assert!(resource != "secrets" || (named && verbs == ["get"]), "{rule}");
             assert!(!verbs.contains(&"*"), "{rule}");
         }
