@@ -25,6 +25,11 @@ pub enum TeardownError {
         app: String,
         set: String,
     },
+    /// It makes Applications of the platform, and of others.
+    SharedSet {
+        set: String,
+        others: Vec<String>,
+    },
     /// Argo CD would delete the namespace with its app, and all that is in it.
     NamespaceHolds {
         app: String,
@@ -84,6 +89,15 @@ impl Explain for TeardownError {
                 format!("the ApplicationSet `{set}` has created it, and would create it anew"),
             )
             .hint("take it out of what the ApplicationSet lists, or tear down the whole platform"),
+            TeardownError::SharedSet { set, others } => Explanation::new(
+                Exit::Configuration,
+                format!("the ApplicationSet `{set}` cannot be removed"),
+                format!("it has made Applications of others, too: {}", others.join(", ")),
+            )
+            .hint(format!(
+                "give the others a set of their own; then remove this one with `kubectl delete \
+                 applicationset {set} --cascade=orphan`, and run this again"
+            )),
             TeardownError::NamespaceHolds { app, namespace, held } => {
                 let mut named: Vec<String> = held.iter().take(3).map(Kept::to_string).collect();
                 if held.len() > named.len() {

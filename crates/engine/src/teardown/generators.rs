@@ -1,15 +1,16 @@
 //! Removing what would create the platform's Applications anew: generators, those first that
 //! create others. Their children stay.
 
+mod find;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PropagationPolicy};
+use kube::api::{DynamicObject, Patch, PatchParams, PropagationPolicy};
 use kube::{Api, Client, ResourceExt};
-use serde_json::{Value, json};
+use serde_json::json;
 use tiphys_model::Platform;
 
 use super::TeardownError;
@@ -40,40 +41,6 @@ pub(super) struct Generators {
 }
 
 impl Generators {
-    /// Those of the platform: the Applications in the generators' project, and ApplicationSets
-    /// whose Applications are in one of the platform's projects.
-    pub(super) async fn find(
-        client: &Client,
-        platform: &Platform,
-        applications: &[Application],
-    ) -> Result<Self, RequestError> {
-        let argocd = &platform.argocd;
-        let mut found = Generators::default();
-        for application in applications {
-            if application.spec.project == argocd.root_project {
-                found.take_application(application);
-            }
-        }
-        let listed = match application_set::api(client, &argocd.namespace)
-            .list(&ListParams::default())
-            .await
-        {
-            Ok(listed) => listed.items,
-            // An Argo CD without ApplicationSets.
-            Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
-            Err(error) => {
-                return Err(RequestError::because("the ApplicationSets cannot be listed")(error));
-            }
-        };
-        for set in &listed {
-            let project = set.data.pointer("/spec/template/spec/project").and_then(Value::as_str);
-            if project == Some(&*argocd.project) || project == Some(&*argocd.root_project) {
-                found.children.entry(Generator::Set(set.name_any())).or_default();
-            }
-        }
-        Ok(found)
-    }
-
     fn take_application(&mut self, application: &Application) {
         let this = Generator::Application(application.name().to_owned());
         let resources = application.status.resources.iter().flatten();

@@ -1,6 +1,7 @@
 //! In which order generators are removed, and how we react to what is answered meanwhile.
 
 use http::Method;
+use serde_json::Value;
 use tiphys_cluster::names::Purpose;
 use tiphys_cluster::scripted::Answer;
 use tiphys_model::Explain;
@@ -131,4 +132,67 @@ fn a_circle_comes_to_an_end() {
     found.take_application(&application("a", &[("Application", "b")], None));
     found.take_application(&application("b", &[("Application", "a")], None));
     assert_eq!(found.in_order().len(), 2);
+}
+
+/// An Application in a project, made by a set.
+fn made(name: &str, project: &str, set: &str) -> Application {
+    let mut application = application(name, &[], Some(set));
+    application.spec.project = project.to_owned();
+    application
+}
+
+fn set(name: &str, project: &str) -> DynamicObject {
+    let template = json!({ "spec": { "project": project } });
+    serde_json::from_value(
+        json!({ "metadata": { "name": name }, "spec": { "template": template } }),
+    )
+    .unwrap()
+}
+
+#[test]
+fn a_set_is_the_platforms_by_its_template_its_applications_or_who_created_it() {
+    let templated = "{{.project}}";
+    let root = application("root", &[("ApplicationSet", "empty"), ("ApplicationSet", "far")], None);
+    let applications = [
+        root,
+        made("web", "apps", "by-children"),
+        made("stack", "roots", "by-generator"),
+        made("patched", "apps", "by-patch"),
+        made("theirs", "theirs", "of-others"),
+    ];
+    let sets = [
+        set("by-template", "apps"),
+        set("by-root-template", "roots"),
+        set("by-children", templated),
+        set("by-generator", templated),
+        set("by-patch", "theirs"),
+        set("empty", templated),
+        set("far", "theirs"),
+        set("of-others", templated),
+        set("of-others-and-empty", templated),
+    ];
+    let argocd = testkit::platform().argocd;
+    let found = Generators::among(&argocd, &applications, &sets).unwrap();
+    let found: Vec<&str> = found
+        .children
+        .keys()
+        .filter_map(|generator| match generator {
+            Generator::Set(name) => Some(&**name),
+            Generator::Application(_) => None,
+        })
+        .collect();
+    let expected =
+        ["by-children", "by-generator", "by-patch", "by-root-template", "by-template", "empty"];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_set_that_others_need_is_not_removed() {
+    let argocd = testkit::platform().argocd;
+    let applications = [made("web", "apps", "all"), made("theirs", "theirs", "all")];
+    let sets = [set("all", "{{.project}}")];
+    let told = Generators::among(&argocd, &applications, &sets).unwrap_err().explain();
+    assert_eq!(told.exit, tiphys_model::Exit::Configuration);
+    assert_eq!(told.what, "the ApplicationSet `all` cannot be removed");
+    assert_eq!(told.why, "it has made Applications of others, too: theirs");
 }
