@@ -45,6 +45,8 @@ fn main() -> ExitCode {
         Case::new("deploy_refuses_what_is_not_ready", refusal::of_what_is_not_ready),
         Case::new("deploy_names_the_missing_application", refusal::of_an_app_without_application),
         Case::new("deploy_awaits_application_sets", sets::as_generators),
+        Case::new("deploy_waits_for_the_applicationset_controller", sets::controller::is_awaited)
+            .disruptive(),
         Case::new("deploy_gives_the_same_cluster_twice", same::inventory_for_the_same_inputs),
         Case::new("deploy_is_flat_among_thousands_of_applications", scale::among_thousands).soak(),
         Case::new("deploy_warns_of_what_it_passes_over", warning::of_what_a_run_passes_over),

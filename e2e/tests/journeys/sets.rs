@@ -1,6 +1,8 @@
 //! ApplicationSets as generators: the Applications that they make are awaited, pinned and
 //! deployed in order like any others.
 
+pub(crate) mod controller;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
