@@ -13,6 +13,7 @@ pub mod installation;
 pub mod messages;
 mod refresh;
 pub mod rest;
+pub mod sync_windows;
 pub mod tracking;
 pub mod watch;
 

@@ -13,7 +13,6 @@ mod concat;
 mod definitions;
 mod evaluator;
 mod format;
-mod glob;
 mod limits;
 mod lookup;
 mod number;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use crate::glob::{self, Star};
+use tiphys_model::glob::{self, Star};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {

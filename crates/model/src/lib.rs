@@ -9,6 +9,7 @@ pub mod criterion;
 pub mod duration;
 pub mod exit;
 pub mod explain;
+pub mod glob;
 pub mod graph;
 pub mod health;
 pub mod name;

@@ -1,14 +1,16 @@
-//! Wildcards in the names of kinds.
+//! Wildcards as Argo CD understands them.
 
-/// Whether `*` may stand for a slash: in `argocd-cm` it may, in the names of directories not.
+/// Whether `*` may stand for a slash: in `argocd-cm` and sync windows it may, in the names of
+/// directories not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Star {
+pub enum Star {
     Anything,
     WithinOne,
 }
 
 /// `*`, `?`, `[a-c]`, `[!x]` and `{a,b}`.
-pub(crate) fn matches(pattern: &str, text: &str, star: Star) -> bool {
+#[must_use]
+pub fn matches(pattern: &str, text: &str, star: Star) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
     here(&pattern, &text, star)
