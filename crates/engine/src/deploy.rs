@@ -270,8 +270,8 @@ impl Deploy {
     ) -> Result<Revisions, DeployError> {
         let note = |text: String| updates(RunUpdate::Note(text));
         let deployed = self.plan.apps.iter().filter(|app| app.role == Role::Act);
-        let deployed = deployed.map(|app| app.app.name.to_string());
-        let held: BTreeSet<String> = deployed.chain(outside.names()).collect();
+        let deployed: BTreeSet<String> = deployed.map(|app| app.app.name.to_string()).collect();
+        let held: BTreeSet<String> = deployed.iter().cloned().chain(outside.names()).collect();
         let all: BTreeSet<String> =
             self.plan.apps.iter().map(|app| app.app.name.to_string()).collect();
         let applications: Api<Application> =
@@ -291,6 +291,10 @@ impl Deploy {
             let there = application::list(&applications, |a| all.contains(a.name())).await?;
             other_clusters::refuse_criteria(&self.plan, &there)?;
         }
+        for (denied, apps) in outside.hold.denied_now(&deployed, &applications).await? {
+            let apps = apps.join("`, `");
+            updates(RunUpdate::Warning(format!("`{apps}` cannot be synced now: {denied}")));
+        }
         let frozen = FrozenOperations { hold: &outside.hold, applications: &applications, argocd };
         for app in frozen.end(&held).await? {
             note(format!(
@@ -305,8 +309,16 @@ impl Deploy {
         };
         outside.hold.hold_when_idle(&held, &applications, terminate).await?;
         note("syncing the root app".to_owned());
-        let generated = generators.sync().await?;
-        let applications = generators.await_children(&all, &generated).await?;
+        let generate = async {
+            let generated = generators.sync().await?;
+            let applications = generators.await_children(&all, &generated).await?;
+            Ok::<_, GeneratorError>((generated, applications))
+        };
+        let warn = |warning| updates(RunUpdate::Warning(warning));
+        let (generated, applications) = tokio::select! {
+            generated = generate => generated?,
+            error = outside.hold.watch(&warn) => return Err(error.into()),
+        };
         other_clusters::refuse_criteria(&self.plan, &applications)?;
         for warning in generators::unpinned(&self.platform, &applications, &generated.revisions) {
             updates(RunUpdate::Warning(warning));

@@ -1,14 +1,20 @@
 //! The hold: automated sync is denied to apps that are not Done yet.
 //!
-//! [`decide`] says what to do; this file asks the API server, and tells the time.
+//! [`decide`] says what to do to get it, [`wanted`] what to do when others change it; this file asks
+//! the API server, and tells the time.
 
 mod batch;
 mod decide;
+mod error;
+mod others;
 #[cfg(test)]
 mod tests;
+mod wanted;
+mod watch;
 pub mod windows;
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
@@ -19,13 +25,14 @@ use serde_json::{Value, json};
 use batch::Batch;
 pub use decide::Why;
 use decide::{Change, Holding, Next, Seen};
+pub use error::HoldError;
 use tiphys_argocd::application::{self, Application};
 use tiphys_argocd::rest::CallError;
+use tiphys_cluster::RequestError;
 use tiphys_cluster::names::FIELD_MANAGER;
-use tiphys_cluster::{Cause, RequestError};
-use tiphys_model::{Exit, Explain, Explanation};
 use tiphys_run::Time;
 use tokio::time::Instant;
+use wanted::{Project, Wanted};
 
 /// The window in the platform's AppProject.
 pub struct Hold {
@@ -34,12 +41,9 @@ pub struct Hold {
     run: String,
     /// Apps to be released.
     pending: Batch,
-}
-
-/// What the project says at one moment.
-struct Read {
-    version: Option<String>,
-    windows: Vec<Value>,
+    wanted: tokio::sync::Mutex<Wanted>,
+    /// What somebody should know, until it is told.
+    warnings: Mutex<Vec<String>>,
 }
 
 impl Hold {
@@ -52,6 +56,8 @@ impl Hold {
             project: project.to_owned(),
             run: run.to_owned(),
             pending: Batch::default(),
+            wanted: tokio::sync::Mutex::default(),
+            warnings: Mutex::default(),
         }
     }
 
@@ -89,7 +95,10 @@ impl Hold {
                     self.write(&Change::Release(added)).await?;
                     Seen::Released
                 }
-                Next::Done => return Ok(()),
+                Next::Done => {
+                    self.wanted.lock().await.begin();
+                    return Ok(());
+                }
                 Next::GiveUp(why) => {
                     return Err(HoldError::NeverIdle { project: self.project.clone(), why });
                 }
@@ -116,116 +125,79 @@ impl Hold {
         self.write(&Change::Release(apps.clone())).await.map(|_| ())
     }
 
-    async fn read(&self) -> Result<Read, HoldError> {
+    async fn read(&self) -> Result<Project, HoldError> {
         let what = format!("the AppProject `{}` cannot be read", self.project);
         let project =
             self.projects.get(&self.project).await.map_err(RequestError::because(what))?;
         let windows = project.data.pointer("/spec/syncWindows").and_then(Value::as_array);
-        let windows = windows.cloned().unwrap_or_default();
-        let foreign = windows::foreign(&windows);
-        if foreign.is_empty() {
-            return Ok(Read { version: project.metadata.resource_version, windows });
-        }
-        Err(HoldError::ForeignWindows { project: self.project.clone(), windows: foreign })
+        Ok(Project {
+            windows: windows.cloned().unwrap_or_default(),
+            version: project.metadata.resource_version,
+            managers: project.metadata.managed_fields.unwrap_or_default(),
+        })
+    }
+
+    async fn write(&self, change: &Change) -> Result<BTreeSet<String>, HoldError> {
+        let mut wanted = self.wanted.lock().await;
+        self.write_as(&mut wanted, change).await
     }
 
     /// Changes who is held; the apps that were not yet so. Somebody else's change in between
-    /// starts it over.
-    async fn write(&self, change: &Change) -> Result<BTreeSet<String>, HoldError> {
+    /// starts it over. The hold of a run that came after this one is left alone.
+    async fn write_as(
+        &self,
+        wanted: &mut Wanted,
+        change: &Change,
+    ) -> Result<BTreeSet<String>, HoldError> {
         let what = format!("the hold in the AppProject `{}` cannot be changed", self.project);
         let params =
             PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
         for attempt in 1.. {
-            let Read { version, windows } = self.read().await?;
-            let before = windows::held(&windows);
-            let missing = change.missing(&before);
-            if missing.is_empty() {
-                return Ok(missing);
-            }
+            let project = self.read().await?;
+            let missing = change.missing(&windows::held(&project.windows));
+            let (apps, changed) = match wanted.decide(&project, &self.run, change) {
+                wanted::Next::Nothing => {
+                    wanted.confirm(&project, change);
+                    return Ok(missing);
+                }
+                wanted::Next::LeaveAlone { run } => {
+                    if wanted.learns_of(&run) {
+                        let project = &self.project;
+                        self.warn(format!(
+                            "the hold in the AppProject `{project}` belongs to run {run} now, which \
+                             came after this one: it is left alone"
+                        ));
+                    }
+                    return Ok(BTreeSet::new());
+                }
+                wanted::Next::GiveUp(change) => {
+                    return Err(HoldError::Overruled { project: self.project.clone(), change });
+                }
+                wanted::Next::Write { apps, changed } => (apps, changed),
+            };
             let patch = json!({
-                "metadata": { "resourceVersion": version },
-                "spec": { "syncWindows": windows::holding(&change.of(&before), &self.run) },
+                "metadata": { "resourceVersion": project.version },
+                "spec": { "syncWindows": windows::holding(&project.windows, &apps, &self.run) },
             });
+            let before = wanted.clone();
+            wanted.write(&apps);
             match self.projects.patch(&self.project, &params, &Patch::Merge(&patch)).await {
-                Ok(_) => return Ok(missing),
+                Ok(_) => {
+                    wanted.written(changed.is_some());
+                    if let Some(changed) = changed {
+                        self.warn(self.set_again(&changed, wanted.set_again));
+                    }
+                    return Ok(missing);
+                }
                 Err(kube::Error::Api(status))
-                    if status.code == 409 && decide::writes_again(attempt) => {}
+                    if status.code == 409 && decide::writes_again(attempt) =>
+                {
+                    *wanted = before;
+                }
                 Err(error) => return Err(RequestError::because(what)(error).into()),
             }
         }
         unreachable!("the loop ends by returning")
-    }
-}
-
-/// Why apps cannot be held or released.
-#[derive(Debug, thiserror::Error)]
-#[error("{}", self.explain())]
-pub enum HoldError {
-    /// Together with ours, nobody could tell who may sync.
-    ForeignWindows {
-        project: String,
-        windows: Vec<String>,
-    },
-    /// Argo CD keeps syncing by itself.
-    NeverIdle {
-        project: String,
-        why: Why,
-    },
-    /// An automated sync that has to be stopped first.
-    NotStopped {
-        app: String,
-        source: CallError,
-    },
-    Request(#[from] RequestError),
-}
-
-impl HoldError {
-    #[must_use]
-    pub fn cause(&self) -> Cause {
-        match self {
-            HoldError::Request(error) => error.cause(),
-            HoldError::NotStopped { .. } => Cause::Unreachable,
-            HoldError::ForeignWindows { .. } | HoldError::NeverIdle { .. } => Cause::Other,
-        }
-    }
-}
-
-impl Explain for HoldError {
-    fn explain(&self) -> Explanation {
-        match self {
-            HoldError::ForeignWindows { project, windows } => Explanation::new(
-                Exit::Configuration,
-                format!("the AppProject `{project}` has sync windows of its own"),
-                format!(
-                    "{}; together with a hold, who may sync could not be told",
-                    windows.join(", ")
-                ),
-            )
-            .hint("move the windows to another project, or remove them"),
-            HoldError::NeverIdle { project, why } => {
-                let what = format!("the apps of the project `{project}` cannot be held");
-                let (why, hint) = match why {
-                    Why::AlwaysLate => (
-                        "Argo CD starts an automated sync each time before the window is set"
-                            .to_owned(),
-                        "find out with `argocd app history` what keeps changing, and try again",
-                    ),
-                    Why::NeverEnds { app } => (
-                        format!(
-                            "the automated sync of `{app}` does not end, though it was terminated"
-                        ),
-                        "see whether Argo CD's application controller is running, and try again",
-                    ),
-                };
-                Explanation::new(Exit::Failed, what, why).hint(hint)
-            }
-            HoldError::NotStopped { app, source } => Explanation::new(
-                Exit::Unreachable,
-                format!("the automated sync of `{app}` cannot be stopped"),
-                source.to_string(),
-            ),
-            HoldError::Request(error) => error.explain(),
-        }
     }
 }
 

@@ -10,6 +10,7 @@ mod rate_limit;
 #[cfg(test)]
 mod tests;
 mod tolerance;
+mod windows;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,7 +30,7 @@ use kubernetes_events::EventPublisher;
 use probe_schedule::{ProbeSchedule, Probes};
 use tiphys_argocd::watch;
 use tiphys_evidence::EvidenceCollector;
-use tolerance::Tolerance;
+pub(crate) use tolerance::{Decision, Tolerance};
 
 /// Runs to the end, and renews the Lease meanwhile.
 pub(crate) async fn run(
@@ -51,6 +52,7 @@ pub(crate) async fn run(
     let publisher = EventPublisher::start(setup.client.clone(), setup.run);
     let probes = Probes::new(setup.prober, EvidenceCollector::with(&setup.client, &setup.argocd));
     let schedule = ProbeSchedule::new(setup.plan.clone(), setup.action, probes.scope());
+    let hold = setup.hold.clone();
     let effects = Effects {
         probes,
         applications: Api::namespaced(setup.client, &setup.namespace),
@@ -79,6 +81,13 @@ pub(crate) async fn run(
         going: BTreeSet::new(),
         watch: Tolerance::new(watch::LONGEST_GAP),
         requests: BTreeMap::new(),
+        denied: BTreeMap::new(),
     };
-    local.drive(seen, inbox, lease, signals).await
+    let warn = |warning| updates(RunUpdate::Warning(warning));
+    let ended = tokio::select! {
+        ended = local.drive(seen, inbox, lease, signals) => ended,
+        error = hold.watch(&warn) => Err(error.into()),
+    };
+    hold.warnings().into_iter().for_each(warn);
+    ended
 }

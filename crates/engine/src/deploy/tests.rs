@@ -268,3 +268,49 @@ async fn what_stays_frozen_ends_a_deployment_within_two_minutes_with_what_to_do(
     assert!(began.elapsed() < Duration::from_secs(120), "{:?}", began.elapsed());
     assert!(error.why.contains("`b`") && error.next.is_some(), "{error}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_others_do_not_let_through_is_told_before_anything_is_changed() {
+    let server = argocd::server(&["a", "b"]);
+    server.put(&argocd::application("b"), argocd::unsynced("apps"));
+    let broken = json!({ "kind": "deny", "schedule": "daily", "applications": ["b"] });
+    server.put(argocd::PROJECT, json!({ "spec": { "syncWindows": [broken] } }));
+    let error = run(&server).await.unwrap_err();
+    assert_eq!(error.explain().exit, Exit::Configuration);
+    assert_eq!(steps(&server), ["take the Lease", "refresh prod-root", "give up the Lease"]);
+
+    let deny = json!({
+        "kind": "deny", "schedule": "* * * * *", "duration": "24h", "applications": ["b"],
+    });
+    server.put(argocd::PROJECT, json!({ "spec": { "syncWindows": [deny] } }));
+    let warnings = std::cell::RefCell::<Vec<String>>::default();
+    let updates = |update| {
+        if let RunUpdate::Warning(warning) = update {
+            warnings.borrow_mut().push(warning);
+        }
+    };
+    let run = deploy(&server).run(&updates);
+    let waited = tokio::time::timeout(Duration::from_secs(600), run).await;
+    assert!(waited.is_err(), "it waits for the window to end");
+    let window = "the sync window `deny * * * * *` for 24h is open";
+    let told = ["`b` cannot be synced now", "`b` waits with its sync"];
+    assert_eq!(*warnings.borrow(), told.map(|told| format!("{told}: {window}")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hold_that_is_removed_while_generators_are_synced_is_set_again() {
+    let server = argocd::server(&["a", "b"]);
+    let syncs_root = |asked: &Asked| {
+        asked.path.contains("applications/prod-root") && !asked.body["operation"].is_null()
+    };
+    let late = Answer::After(Duration::from_secs(8), Box::new(Answer::refused(400, "no")));
+    server.next_where(syncs_root, late);
+    let removes = async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        server.put(argocd::PROJECT, json!({ "spec": {} }));
+    };
+    let (ended, ()) = tokio::join!(run(&server), removes);
+    ended.unwrap_err();
+    let held = |step: &&String| *step == r#"hold ["a","b"]"#;
+    assert_eq!(steps(&server).iter().filter(held).count(), 2, "{:?}", steps(&server));
+}

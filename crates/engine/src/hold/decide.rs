@@ -118,6 +118,11 @@ pub(super) enum Change {
 }
 
 impl Change {
+    /// All stays as it should be.
+    pub(super) fn nothing() -> Self {
+        Change::Release(BTreeSet::new())
+    }
+
     /// The apps that it is about and that are not yet as it wants them.
     pub(super) fn missing(&self, held: &BTreeSet<String>) -> BTreeSet<String> {
         match self {

@@ -19,6 +19,7 @@ use crate::lease::{Lease, LeaseError, NotRenewed, RENEWAL};
 use crate::run_update::RunUpdate;
 use crate::signals::Signals;
 use tiphys_argocd::application::Application;
+use tiphys_argocd::sync_windows::Denied;
 use tiphys_argocd::watch::WatchEvent;
 use tiphys_cluster::{Cause, ObjectName};
 
@@ -37,6 +38,8 @@ pub(super) enum Incoming {
     Missing(AppIx, Option<u64>),
     /// It is gone, and so is what it has applied but for these hooks.
     Gone(AppIx, u64, Vec<ObjectName>),
+    /// A sync that windows of others do not let through now.
+    Denied(AppIx, Denied),
     /// What a probe has found.
     Probed(ProbeResult),
     /// Nothing more can be done.
@@ -67,6 +70,8 @@ pub(super) struct Local<'a> {
     pub(super) watch: Tolerance,
     /// And the requests for each app.
     pub(super) requests: BTreeMap<(AppIx, &'static str), Tolerance>,
+    /// What was told to keep apps from being synced.
+    pub(super) denied: BTreeMap<AppIx, Denied>,
 }
 
 /// The time that the runtime goes by.
@@ -202,6 +207,10 @@ impl Local<'_> {
                 Ok(())
             }
             Incoming::Gone(app, version, hooks) => self.on_gone(app, version, &hooks),
+            Incoming::Denied(app, denied) => {
+                self.on_denied(app, denied);
+                Ok(())
+            }
             Incoming::Probed(result) => self.on_probe_result(result),
             Incoming::Broken(error) => Err(error),
         }
@@ -330,8 +339,13 @@ impl Local<'_> {
         for effect in effects {
             let (effects, incoming) = (self.effects.clone(), self.incoming.clone());
             let name = self.name(effect.app());
+            let sync_timeout = self.driver.machine().plan().app(effect.app()).app.timeouts.sync;
             let seen = self.driver.seen(effect.app()).map(|seen| seen.version);
-            tokio::spawn(async move { effects.carry_out(effect, &name, seen, &incoming).await });
+            tokio::spawn(async move {
+                if effects.windows_allow(&effect, &name, sync_timeout, &incoming).await {
+                    effects.carry_out(effect, &name, seen, &incoming).await;
+                }
+            });
         }
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! Runs against a server whose answers are odd, or that hides what happens.
 
+mod windows;
+
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -50,6 +52,7 @@ struct Ended {
     /// Apps that were removed, in order.
     removed: Vec<usize>,
     notes: Vec<String>,
+    warnings: Vec<String>,
 }
 
 impl Ended {
@@ -87,22 +90,24 @@ async fn run_platform(server: &Server, action: Action, platform: Platform) -> En
     let mut lease = lease.await.unwrap();
     let mut signals = Signals::unsent();
     let (removed, notes) = (RefCell::default(), RefCell::default());
+    let warnings = RefCell::<Vec<String>>::default();
     let events = |_, event: Event| {
         if let Event::Removed { app } = event {
             RefCell::<Vec<usize>>::borrow_mut(&removed).push(app.position());
         }
     };
-    let updates = |update: RunUpdate| {
-        if let RunUpdate::Note(note) = update {
-            RefCell::<Vec<String>>::borrow_mut(&notes).push(note);
-        }
+    let updates = |update: RunUpdate| match update {
+        RunUpdate::Note(note) => RefCell::<Vec<String>>::borrow_mut(&notes).push(note),
+        RunUpdate::Warning(warning) => warnings.borrow_mut().push(warning),
+        _ => {}
     };
     let began = Instant::now();
     let run = super::run(setup, &mut lease, &mut signals, &events, &updates);
     let limit = Duration::from_secs(3600);
     let verdict = tokio::time::timeout(limit, run).await.expect("it ends");
     let took = began.elapsed();
-    Ended { verdict, took, removed: removed.into_inner(), notes: notes.into_inner() }
+    let (removed, notes) = (removed.into_inner(), notes.into_inner());
+    Ended { verdict, took, removed, notes, warnings: warnings.into_inner() }
 }
 
 /// Nothing happens to the second app when its turn comes; what it waits for is looked at all the
@@ -247,7 +252,7 @@ async fn what_lasts_ends_a_run_with_its_own_code() {
 async fn a_hold_that_cannot_be_released_ends_a_run() {
     for (code, exit) in [(403, Exit::Credentials), (500, Exit::Failed)] {
         let server = server();
-        for _ in 0..20 {
+        for _ in 0..100 {
             let released = in_run(Method::PATCH, "appprojects/apps");
             server.next_where(released, Answer::refused(code, "no"));
         }

@@ -14,14 +14,14 @@ const DENIED: Duration = Duration::from_secs(15);
 const BROKEN: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Decision {
+pub(crate) enum Decision {
     Continue,
     GiveUp,
 }
 
 /// Failures of one kind of request, as long as it does nothing but fail for the same cause.
 #[derive(Debug, Clone)]
-pub(super) struct Tolerance {
+pub(crate) struct Tolerance {
     /// With more time between two failures, it went well in between.
     longest_gap: Duration,
     failing: Option<Failing>,
@@ -36,11 +36,11 @@ struct Failing {
 }
 
 impl Tolerance {
-    pub(super) fn new(longest_gap: Duration) -> Self {
+    pub(crate) fn new(longest_gap: Duration) -> Self {
         Tolerance { longest_gap, failing: None }
     }
 
-    pub(super) fn decide(&mut self, now: Time, outcome: Result<(), Cause>) -> Decision {
+    pub(crate) fn decide(&mut self, now: Time, outcome: Result<(), Cause>) -> Decision {
         let Err(cause) = outcome else {
             self.failing = None;
             return Decision::Continue;
