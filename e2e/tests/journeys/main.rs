@@ -10,6 +10,7 @@ mod deploy;
 mod failure;
 mod frozen;
 mod health;
+mod hold;
 mod nested;
 mod obstacle;
 mod odd;
@@ -60,6 +61,13 @@ fn main() -> ExitCode {
         Case::new("deploy_resumes_after_being_killed", resume::after_kills),
         Case::new("deploy_believes_no_health_from_before_the_sync", stale::from_before_the_sync),
         Case::new("a_run_that_lost_its_lease_does_nothing_more", resume::after_a_stop),
+        Case::new("a_hold_that_is_removed_is_set_again", hold::that_is_removed_is_set_again),
+        Case::new(
+            "a_hold_that_is_removed_each_time_ends_the_run",
+            hold::that_is_removed_each_time_ends_the_run,
+        )
+        .soak(),
+        Case::new("a_hold_leaves_freezes_of_others", hold::leaves_freezes_of_others).soak(),
         Case::new("deploy_ends_with_4_when_its_token_is_revoked", outage::a_revoked_token),
         Case::new("deploy_survives_restarts_of_argo_cd", resume::while_argo_cd_restarts)
             .disruptive(),
