@@ -11,7 +11,7 @@ use tiphys_model::bootstrap::{Primitive, PrimitiveName};
 use tiphys_cluster::RequestError;
 use tiphys_cluster::names::{MANAGED_BY, PRIMITIVE_LABEL};
 
-use super::render::NOTE;
+use super::render::{NOTE, OLD_NOTE};
 
 /// What is there of one primitive.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,16 +48,25 @@ pub async fn found(client: &Client, primitive: &Primitive) -> Result<Found, Requ
     let what = format!("the CRD {crd} cannot be read");
     let definition = crds.get_metadata_opt(crd).await.map_err(RequestError::because(what))?;
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), name);
-    let what = format!("the ConfigMap {NOTE} in {name} cannot be read");
-    let note = maps.get_opt(NOTE).await.map_err(RequestError::because(what))?;
+    let mut notes = Vec::new();
+    for note in [NOTE, OLD_NOTE] {
+        let what = format!("the ConfigMap {note} in {name} cannot be read");
+        notes.extend(maps.get_opt(note).await.map_err(RequestError::because(what))?);
+    }
     Ok(judge(
         primitive.name,
-        note.and_then(|map| map.data?.remove("version")),
+        version(primitive.name, notes),
         &[
             Seen { kind: "namespace", name, metadata: namespace.as_ref().map(|n| &n.metadata) },
             Seen { kind: "CRD", name: crd, metadata: definition.as_ref().map(|d| &d.metadata) },
         ],
     ))
+}
+
+/// What the first of these notes says. One under the old name may be the graph of a platform.
+fn version(primitive: PrimitiveName, notes: Vec<ConfigMap>) -> Option<String> {
+    let note = notes.into_iter().find(|note| is_ours(&note.metadata, primitive));
+    note?.data?.remove("version")
 }
 
 struct Seen<'a> {
@@ -94,11 +103,30 @@ pub(super) fn is_ours(metadata: &ObjectMeta, primitive: PrimitiveName) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use tiphys_cluster::names::PLATFORM_LABEL;
+
     use super::*;
 
     fn metadata(labels: &[(&str, &str)]) -> ObjectMeta {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         ObjectMeta { labels: Some(labels.iter().map(own).collect()), ..ObjectMeta::default() }
+    }
+
+    #[test]
+    fn a_note_under_the_old_name_is_read_and_the_graph_of_a_platform_is_not() {
+        let note = |labels: &[(&str, &str)], version: &str| ConfigMap {
+            metadata: metadata(labels),
+            data: Some([("version".to_owned(), version.to_owned())].into()),
+            ..ConfigMap::default()
+        };
+        let ours = [MANAGED_BY, (PRIMITIVE_LABEL, "argocd")];
+        let said = |notes: &[ConfigMap]| version(PrimitiveName::ArgoCd, notes.to_vec());
+        let (new, old) = (note(&ours, "3.2.6"), note(&ours, "3.2.5"));
+        let graph = note(&[MANAGED_BY, (PLATFORM_LABEL, "primitive")], "1");
+        assert_eq!(said(&[new.clone(), old.clone()]).as_deref(), Some("3.2.6"));
+        assert_eq!(said(&[old]).as_deref(), Some("3.2.5"));
+        assert_eq!(said(&[new, graph.clone()]).as_deref(), Some("3.2.6"));
+        assert_eq!(said(&[graph]), None);
     }
 
     #[test]

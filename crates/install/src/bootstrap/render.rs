@@ -15,8 +15,11 @@ use tiphys_model::{Platform, PlatformName};
 use tiphys_cluster::names::{INSTALLED_FOR, MANAGED_BY, PRIMITIVE_LABEL};
 use tiphys_cluster::workload::is_workload;
 
-/// The ConfigMap that says which version of a primitive is there as a whole.
-pub(super) const NOTE: &str = "tiphys-primitive";
+/// The ConfigMap that says which version of a primitive is there as a whole. The graph of a platform
+/// is in `tiphys-NAME`, and no platform has a dot in its name.
+pub(super) const NOTE: &str = "tiphys.primitive";
+/// What it was called before, when it could be the graph of a platform called `primitive`.
+pub(super) const OLD_NOTE: &str = "tiphys-primitive";
 /// The Secret with which images are pulled.
 pub(super) const PULL_SECRET: &str = "tiphys-registry";
 /// How many replicas a component has that can have several.

@@ -98,7 +98,7 @@ fn definitions_come_first_and_the_note_comes_last() {
         "NetworkPolicy flows tiphys-only-from-within",
         "ServiceAccount flows argo",
         "Deployment flows workflow-controller",
-        "ConfigMap flows tiphys-primitive",
+        "ConfigMap flows tiphys.primitive",
     ];
     assert_eq!(order, expected);
     let stages: Vec<usize> = rendered.stages.iter().map(|stage| stage.objects.len()).collect();
@@ -109,6 +109,11 @@ fn definitions_come_first_and_the_note_comes_last() {
         assert_eq!(object["metadata"]["labels"][PRIMITIVE_LABEL], "workflows", "{object}");
         assert_eq!(object["metadata"]["labels"][MANAGED_BY.0], MANAGED_BY.1, "{object}");
     }
+}
+
+#[test]
+fn the_note_is_no_graph_of_any_platform() {
+    assert_eq!(NOTE.strip_prefix("tiphys-"), None);
 }
 
 #[test]
