@@ -8,6 +8,7 @@ mod intent;
 mod jwt;
 mod keys;
 pub(crate) mod objects;
+mod projects;
 mod remove;
 mod retry;
 mod rights;

@@ -46,6 +46,39 @@ pub struct ArgoCd {
     pub project: String,
     pub root_project: String,
     pub access: ArgoCdAccess,
+    pub allowed: Allowed,
+}
+
+/// What the project of the apps lets them be made of. What is not given is not limited; a list
+/// without items allows nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Allowed {
+    /// Repositories; each may be a glob.
+    pub sources: Option<Vec<String>>,
+    pub destinations: Option<Vec<Destination>>,
+    /// Kinds of objects that are in no namespace.
+    pub cluster_kinds: Option<Vec<AllowedKind>>,
+}
+
+/// Where apps may be; each part may be a glob.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Destination {
+    pub cluster: DestinationCluster,
+    pub namespace: String,
+}
+
+/// A cluster, as Argo CD knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DestinationCluster {
+    Server(String),
+    Name(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllowedKind {
+    /// Empty for Kubernetes' core.
+    pub group: String,
+    pub kind: String,
 }
 
 /// How a run acts on Argo CD.

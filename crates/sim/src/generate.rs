@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tiphys_model::graph::{Edge, Graph};
 use tiphys_model::platform::{
-    AppType, ArgoCd, ArgoCdAccess, Backoff, Dependency, Group, Hold, Policies, Retry, Timeouts,
+    Allowed, AppType, ArgoCd, ArgoCdAccess, Backoff, Dependency, Group, Hold, Policies, Retry,
+    Timeouts,
 };
 use tiphys_model::{App, AppIx, AppName, GroupName, Platform, PlatformName, StackName};
 
@@ -81,6 +82,7 @@ pub fn platform(shape: Shape, chance: &mut Chance) -> Platform {
             project: "platform".to_owned(),
             root_project: "platform-root".to_owned(),
             access: ArgoCdAccess::Api,
+            allowed: Allowed::default(),
         },
         policies: Policies {
             hold: if chance.once_in(5) { Hold::Always } else { Hold::DuringRun },

@@ -13,7 +13,7 @@ mod object;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use tiphys_model::platform::{AppType, ArgoCdAccess, Hold};
+use tiphys_model::platform::{AllowedKind, AppType, ArgoCdAccess, Hold};
 use tiphys_model::{AppName, GroupName, PlatformName, StackName};
 
 use crate::decode::{List, expected};
@@ -136,7 +136,35 @@ document! {
         /// Applications.
         #[schemars(schema_with = "schema::access")]
         access: Option<ArgoCdAccess> = optional("access"),
+        /// Repositories that apps may come from, as globs; any unless given.
+        #[schemars(schema_with = "schema::texts")]
+        sources: Option<List<String>> = optional("sources"),
+        /// Where apps may be; anywhere unless given.
+        #[schemars(with = "Vec<DestinationDocument>")]
+        destinations: Option<List<DestinationDocument>> = optional("destinations"),
+        /// Kinds without a namespace that apps may bring: `Kind` or `group/Kind`, as globs; any
+        /// unless given.
+        #[schemars(schema_with = "schema::kinds")]
+        cluster_kinds: Option<List<AllowedKind>> = optional("clusterKinds"),
     }
+}
+
+/// Where apps may be: exactly one of `server` and `name`, and a namespace. Each may be a glob.
+#[derive(Debug)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Destination", deny_unknown_fields))]
+#[cfg_attr(test, schemars(extend("required" = ["namespace"], "oneOf" = [
+    { "required": ["server"] }, { "required": ["name"] },
+])))]
+pub(crate) struct DestinationDocument {
+    /// The address of a cluster, as Argo CD knows it.
+    #[cfg_attr(test, schemars(schema_with = "schema::text"))]
+    pub(crate) server: Option<String>,
+    /// The name of a cluster in Argo CD.
+    #[cfg_attr(test, schemars(schema_with = "schema::text"))]
+    pub(crate) name: Option<String>,
+    #[cfg_attr(test, schemars(schema_with = "schema::text"))]
+    pub(crate) namespace: String,
 }
 
 document! {

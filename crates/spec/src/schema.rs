@@ -118,6 +118,13 @@ pub(crate) fn texts(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "array", "items": text(generator) })
 }
 
+pub(crate) fn kinds(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "items": { "type": "string", "pattern": "^([^/]+/)?[^/]+$" },
+    })
+}
+
 pub(crate) fn app_type(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "enum": AppType::ALL.map(AppType::as_str), "default": "simple" })
 }

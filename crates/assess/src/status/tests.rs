@@ -65,6 +65,7 @@ fn platform(hold: Hold) -> Platform {
             project: "apps".to_owned(),
             root_project: "roots".to_owned(),
             access: tiphys_model::platform::ArgoCdAccess::default(),
+            allowed: tiphys_model::platform::Allowed::default(),
         },
         policies: Policies {
             hold,
@@ -209,7 +210,7 @@ fn the_phase_is_the_first_that_holds() {
         seen.deleting = Some(Deleting { since: Stamp(1), finalizers: Vec::new() });
     };
     let always = || Case::with(Hold::Always);
-    let cases = [
+    let cases = vec![
         ("all is well", Case::new(), 3, Authority::ArgoCd),
         ("no Applications", Case::new().installed(Installed::Nothing), 0, Authority::Bootstrap),
         ("no root app", Case::new().installed(Installed::ArgoCd), 1, Authority::Bootstrap),

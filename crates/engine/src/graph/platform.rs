@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tiphys_model::graph::Edge;
-use tiphys_model::platform::{ArgoCd, ArgoCdAccess, Group, Hold, Policies};
+use tiphys_model::platform::{Allowed, ArgoCd, ArgoCdAccess, Group, Hold, Policies};
 use tiphys_model::{AppIx, Graph, GroupName, Platform, PlatformName};
 
 use super::{DeployedApp, DeployedGraph, GraphError};
@@ -45,6 +45,8 @@ impl Settings {
             project: self.project.clone(),
             root_project: self.root_project.clone(),
             access: if self.through_fields { ArgoCdAccess::Kubernetes } else { ArgoCdAccess::Api },
+            // Only `configure` asks, which is given the platform file.
+            allowed: Allowed::default(),
         }
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use tiphys_model::platform::Source;
 use tiphys_model::{Exit, Explain, Explanation, Platform};
 
-use super::rights;
+use super::{projects, rights};
 use crate::definitions::{self, SETTINGS};
 use crate::mounted::{Git, Login};
 use tiphys_argocd::destination::IN_CLUSTER_SERVER;
@@ -70,8 +70,8 @@ pub(super) fn desired(platform: &Platform, git: &Git) -> Result<Vec<Desired>, De
         },
         shared(config_map(platform, SETTINGS, &accounts())),
         shared(config_map(platform, "argocd-rbac-cm", &rights::policy(platform))),
-        own(project(platform, &argocd.project, &apps_project())),
-        own(project(platform, &argocd.root_project, &root_project(platform, source))),
+        own(projects::of_apps(platform)),
+        own(projects::of_root(platform, source)),
     ];
     desired.extend(rights::in_kubernetes(platform).into_iter().map(own));
     desired.extend(repository(platform, source, git).map(own));
@@ -100,40 +100,6 @@ pub(crate) fn metadata(platform: &Platform, name: &str) -> Value {
         "name": name,
         "namespace": platform.argocd.namespace,
         "labels": { MANAGED_BY.0: MANAGED_BY.1, PLATFORM_LABEL: platform.name },
-    })
-}
-
-/// `spec.syncWindows` is never here: a run's hold stands there.
-fn project(platform: &Platform, name: &str, spec: &Value) -> Value {
-    json!({
-        "apiVersion": "argoproj.io/v1alpha1",
-        "kind": "AppProject",
-        "metadata": metadata(platform, name),
-        "spec": spec,
-    })
-}
-
-/// A platform file names its apps, but neither their sources nor what they are made of, and a
-/// platform brings operators, CRDs and namespaces: there is nothing to narrow this down to.
-fn apps_project() -> Value {
-    json!({
-        "description": "The apps of a platform that Tiphys deploys",
-        "sourceRepos": ["*"],
-        "destinations": [{ "server": "*", "namespace": "*" }],
-        "clusterResourceWhitelist": [{ "group": "*", "kind": "*" }],
-    })
-}
-
-/// The root app makes Applications, from one repository, and nothing else.
-fn root_project(platform: &Platform, source: &Source) -> Value {
-    json!({
-        "description": "The root app of a platform that Tiphys deploys",
-        "sourceRepos": [source.repo_url],
-        "destinations": [{ "server": IN_CLUSTER_SERVER, "namespace": platform.argocd.namespace }],
-        "namespaceResourceWhitelist": [
-            { "group": "argoproj.io", "kind": "Application" },
-            { "group": "argoproj.io", "kind": "ApplicationSet" },
-        ],
     })
 }
 
@@ -184,7 +150,7 @@ pub(crate) mod tests {
     use std::num::NonZeroU32;
     use std::time::Duration;
 
-    use tiphys_model::platform::{ArgoCd, Hold, Policies};
+    use tiphys_model::platform::{Allowed, ArgoCd, Hold, Policies};
     use tiphys_model::{Graph, PlatformName};
 
     use super::*;
@@ -205,6 +171,7 @@ pub(crate) mod tests {
                 project: "apps".to_owned(),
                 root_project: "roots".to_owned(),
                 access: tiphys_model::platform::ArgoCdAccess::default(),
+                allowed: Allowed::default(),
             },
             policies: Policies {
                 hold: Hold::DuringRun,
@@ -233,25 +200,6 @@ pub(crate) mod tests {
             (&parameter["name"], &parameter["value"], &parameter["forceString"]),
             (&json!("revision"), &json!("$ARGOCD_APP_REVISION"), &json!(true))
         );
-    }
-
-    #[test]
-    fn the_root_project_lets_one_repository_make_applications_here() {
-        let desired = desired(&platform("prod"), &Git::default()).unwrap();
-        let spec = &find(&desired, "AppProject", "roots").object["spec"];
-        assert_eq!(spec["sourceRepos"], json!(["https://git.example/platform.git"]));
-        assert_eq!(
-            spec["destinations"],
-            json!([{ "server": IN_CLUSTER_SERVER, "namespace": "argocd" }])
-        );
-        assert_eq!(spec.get("clusterResourceWhitelist"), None);
-        let kinds: Vec<&Value> = spec["namespaceResourceWhitelist"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|allowed| &allowed["kind"])
-            .collect();
-        assert_eq!(kinds, ["Application", "ApplicationSet"]);
     }
 
     #[test]

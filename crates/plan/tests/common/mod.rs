@@ -12,8 +12,8 @@ use proptest::sample::Index;
 use tiphys_model::criterion::{HttpCriterion, ResourceCriterion, ServiceCriterion};
 use tiphys_model::graph::Edge;
 use tiphys_model::platform::{
-    AppType, ArgoCd, ArgoCdAccess, Backoff, Dependency, Environment, Group, Hold, Policies, Retry,
-    Source, Timeouts,
+    Allowed, AllowedKind, AppType, ArgoCd, ArgoCdAccess, Backoff, Dependency, Destination,
+    DestinationCluster, Environment, Group, Hold, Policies, Retry, Source, Timeouts,
 };
 use tiphys_model::{
     App, AppIx, AppName, Criterion, Graph, GroupName, Platform, PlatformName, Scope, StackName,
@@ -188,10 +188,34 @@ fn source() -> impl Strategy<Value = Source> {
 
 fn argocd() -> impl Strategy<Value = ArgoCd> {
     let access = prop_oneof![Just(ArgoCdAccess::Api), Just(ArgoCdAccess::Kubernetes)];
-    (text(), text(), text(), access).prop_map(|(namespace, project, root_project, access)| ArgoCd {
-        namespace,
-        project,
-        root_project,
-        access,
+    (text(), text(), text(), access, allowed()).prop_map(
+        |(namespace, project, root_project, access, allowed)| ArgoCd {
+            namespace,
+            project,
+            root_project,
+            access,
+            allowed,
+        },
+    )
+}
+
+fn allowed() -> impl Strategy<Value = Allowed> {
+    let cluster = prop_oneof![
+        text().prop_map(DestinationCluster::Server),
+        text().prop_map(DestinationCluster::Name)
+    ];
+    let destination =
+        (cluster, text()).prop_map(|(cluster, namespace)| Destination { cluster, namespace });
+    let kind = ("([a-z.*]{1,12})?", "[A-Z*][a-z]{0,8}")
+        .prop_map(|(group, kind)| AllowedKind { group, kind });
+    let lists = (
+        option::of(vec(text(), 0..3)),
+        option::of(vec(destination, 0..3)),
+        option::of(vec(kind, 0..3)),
+    );
+    lists.prop_map(|(sources, destinations, cluster_kinds)| Allowed {
+        sources,
+        destinations,
+        cluster_kinds,
     })
 }

@@ -130,6 +130,7 @@ impl Builder {
                 project: "platform".to_owned(),
                 root_project: "platform-root".to_owned(),
                 access: tiphys_model::platform::ArgoCdAccess::default(),
+                allowed: tiphys_model::platform::Allowed::default(),
             },
             policies: self.policies,
             apps: self.apps,

@@ -3,13 +3,16 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use tiphys_model::platform::{ArgoCd, Environment, Group, Hold, Policies, Source};
+use tiphys_model::platform::{
+    Allowed, ArgoCd, Destination, DestinationCluster, Environment, Group, Hold, Policies, Source,
+};
 use tiphys_model::{Bootstrap, GroupName, PlatformName};
 
 use super::{bootstrap, positive};
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::document::{
-    API_VERSION, ArgoCdDocument, GroupDocument, KIND, Metadata, PlatformDocument, SpecDocument,
+    API_VERSION, ArgoCdDocument, DestinationDocument, GroupDocument, KIND, Metadata,
+    PlatformDocument, SpecDocument,
 };
 use crate::nearest::nearest;
 use crate::source::{SourceIx, Span, Spanned};
@@ -163,7 +166,25 @@ fn argocd(given: Option<ArgoCdDocument>) -> ArgoCd {
         project: given.project.unwrap_or_else(|| "platform".to_owned()),
         root_project: given.root_project.unwrap_or_else(|| "platform-root".to_owned()),
         access: given.access.unwrap_or_default(),
+        allowed: Allowed {
+            sources: given.sources.map(|given| given.items),
+            destinations: given.destinations.map(|given| destinations(given.items)),
+            cluster_kinds: given.cluster_kinds.map(|given| given.items),
+        },
     }
+}
+
+/// One without a cluster, or with two, has been reported.
+fn destinations(given: Vec<DestinationDocument>) -> Vec<Destination> {
+    let destination = |given: DestinationDocument| {
+        let cluster = match (given.server, given.name) {
+            (Some(server), None) => DestinationCluster::Server(server),
+            (None, Some(name)) => DestinationCluster::Name(name),
+            (None, None) | (Some(_), Some(_)) => return None,
+        };
+        Some(Destination { cluster, namespace: given.namespace })
+    };
+    given.into_iter().filter_map(destination).collect()
 }
 
 fn unique_groups(mut given: Vec<GroupDocument>, problems: &mut Diagnostics) -> Vec<Group> {

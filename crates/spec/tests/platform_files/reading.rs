@@ -110,6 +110,7 @@ fn annotated(platform: Platform) -> Platform {
             project: text("platform"),
             root_project: text("platform-root"),
             access: tiphys_model::platform::ArgoCdAccess::default(),
+            allowed: tiphys_model::platform::Allowed::default(),
         },
         policies: Policies {
             hold: tiphys_model::platform::Hold::DuringRun,

@@ -22,7 +22,16 @@ metadata: { name: rich }
 spec:
   environment: { name: production, domain: example.org }
   source: { repoURL: "https://git.example/platform.git", targetRevision: main, path: root }
-  argocd: { namespace: argocd, project: platform, rootProject: platform-root, access: api }
+  argocd:
+    namespace: argocd
+    project: platform
+    rootProject: platform-root
+    access: api
+    sources: ["https://git.example/*"]
+    destinations:
+      - { server: https://kubernetes.default.svc, namespace: "team-*" }
+      - { name: edge, namespace: edge }
+    clusterKinds: [Namespace, rbac.authorization.k8s.io/ClusterRole]
   bootstrap:
     installer: native
     highAvailability: true

@@ -2,7 +2,10 @@
 
 use tiphys_model::criterion::ServiceCriterion;
 use tiphys_model::duration;
-use tiphys_model::platform::{ArgoCdAccess, Dependency, Hold, Policies, Retry};
+use tiphys_model::platform::{
+    Allowed, AllowedKind, ArgoCdAccess, Dependency, Destination, DestinationCluster, Hold,
+    Policies, Retry,
+};
 use tiphys_model::{App, Criterion, Platform, StackName};
 
 use crate::yaml::Yaml;
@@ -23,26 +26,25 @@ pub(crate) fn head(platform: &Platform) -> Vec<(String, Yaml)> {
         Hold::DuringRun => "during-run",
         Hold::Always => "always",
     };
+    let mut settings = vec![
+        field("namespace", Yaml::quoted(&argocd.namespace)),
+        field("project", Yaml::quoted(&argocd.project)),
+        field("rootProject", Yaml::quoted(&argocd.root_project)),
+        field(
+            "access",
+            Yaml::plain(match argocd.access {
+                ArgoCdAccess::Api => "api",
+                ArgoCdAccess::Kubernetes => "kubernetes",
+            }),
+        ),
+    ];
+    settings.extend(allowed(&argocd.allowed));
     let mut fields = vec![
         field("hold", Yaml::plain(hold)),
         field("concurrency", Yaml::plain(concurrency)),
         field("groups", Yaml::Set(groups.collect())),
         field("timeout", time(*timeout)),
-        field(
-            "argocd",
-            Yaml::map([
-                ("namespace", Yaml::quoted(&argocd.namespace)),
-                ("project", Yaml::quoted(&argocd.project)),
-                ("rootProject", Yaml::quoted(&argocd.root_project)),
-                (
-                    "access",
-                    Yaml::plain(match argocd.access {
-                        ArgoCdAccess::Api => "api",
-                        ArgoCdAccess::Kubernetes => "kubernetes",
-                    }),
-                ),
-            ]),
-        ),
+        field("argocd", Yaml::Map(settings)),
     ];
     if let Some(environment) = &platform.environment {
         let mut given = vec![field("name", Yaml::quoted(&environment.name))];
@@ -58,6 +60,28 @@ pub(crate) fn head(platform: &Platform) -> Vec<(String, Yaml)> {
         fields.push(field("source", source));
     }
     fields
+}
+
+fn allowed(allowed: &Allowed) -> Vec<(String, Yaml)> {
+    let destination = |destination: &Destination| {
+        let (key, cluster) = match &destination.cluster {
+            DestinationCluster::Server(server) => ("server", server),
+            DestinationCluster::Name(name) => ("name", name),
+        };
+        let namespace = Yaml::quoted(&destination.namespace);
+        Yaml::map([(key, Yaml::quoted(cluster)), ("namespace", namespace)])
+    };
+    let kind = |AllowedKind { group, kind }: &AllowedKind| match group.as_str() {
+        "" => Yaml::quoted(kind),
+        group => Yaml::quoted(&format!("{group}/{kind}")),
+    };
+    let Allowed { sources, destinations, cluster_kinds } = allowed;
+    let sources = sources.as_ref().map(|all| all.iter().map(|one| Yaml::quoted(one)).collect());
+    let destinations = destinations.as_ref().map(|all| all.iter().map(destination).collect());
+    let kinds = cluster_kinds.as_ref().map(|all| all.iter().map(kind).collect());
+    let lists = [("sources", sources), ("destinations", destinations), ("clusterKinds", kinds)];
+    let given = lists.into_iter().filter_map(|(key, list)| Some(field(key, Yaml::List(list?))));
+    given.collect()
 }
 
 /// The stacks that these apps stand in.
