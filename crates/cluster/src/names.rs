@@ -15,10 +15,13 @@ pub const INSTALLED_FOR: &str = "tiphys.dev/installed-for";
 pub const FIELD_MANAGER: &str = "tiphys";
 /// The same for what Phase 1 installs: objects that `configure` adds to have two owners.
 pub const BOOTSTRAP_MANAGER: &str = "tiphys.bootstrap";
+/// How the description of a hold begins: a sync window of ours in an AppProject.
+pub const HOLD: &str = "tiphys hold";
 /// How many ConfigMaps a bank of the deployed graph has: a Role has to name them all.
 const BANK_SIZE: usize = 3;
 
-/// The platform's Lease, ServiceAccount, Role, RoleBinding and first ConfigMap.
+/// The platform's Lease and first ConfigMap, and the ServiceAccount, Role and RoleBinding of who
+/// deploys.
 #[must_use]
 pub fn own(platform: &Platform) -> String {
     of(&platform.name)
@@ -69,6 +72,25 @@ pub fn admin(platform: &Platform) -> String {
     format!("{}-admin", own(platform))
 }
 
+/// The ClusterRole and ClusterRoleBinding of an account.
+#[must_use]
+pub fn cluster_role(platform: &Platform, purpose: Purpose) -> String {
+    cluster_wide(platform, &purpose.to_string())
+}
+
+/// The ValidatingAdmissionPolicy that lets runs change nothing of a project but their hold, and its
+/// binding.
+#[must_use]
+pub fn hold_policy(platform: &Platform) -> String {
+    cluster_wide(platform, "hold")
+}
+
+/// What is in no namespace has that of Argo CD in its name: another Argo CD may have a platform of
+/// this name.
+fn cluster_wide(platform: &Platform, what: &str) -> String {
+    format!("tiphys.{}.{}.{what}", platform.argocd.namespace, platform.name)
+}
+
 /// What a token is for. Each purpose has an account of Argo CD's and a Secret of the platform's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
@@ -93,6 +115,16 @@ impl Purpose {
     #[must_use]
     pub fn secret(self, platform: &Platform) -> String {
         format!("{}-{self}", own(platform))
+    }
+
+    /// The account in Kubernetes of a run inside the cluster, and its Role and RoleBinding. Those
+    /// of `prod` for a teardown must not be those of a platform called `prod-teardown`.
+    #[must_use]
+    pub fn service_account(self, platform: &Platform) -> String {
+        match self {
+            Purpose::Deploy => own(platform),
+            Purpose::Teardown => format!("{}.{self}", own(platform)),
+        }
     }
 
     /// The role in Argo CD's policy.

@@ -13,6 +13,8 @@ pub mod graph;
 pub mod hold;
 pub mod lease;
 mod local;
+#[cfg(test)]
+mod rights;
 mod run_update;
 mod signals;
 pub mod teardown;

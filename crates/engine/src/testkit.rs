@@ -100,6 +100,9 @@ impl Objects<'_> {
         *self.version += 1;
         let name = path.rsplit('/').next().unwrap_or_default();
         object["metadata"]["name"] = name.into();
+        if let Some(namespace) = namespace(path) {
+            object["metadata"]["namespace"] = namespace.into();
+        }
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
         if object["metadata"]["uid"].is_null() {
             object["metadata"]["uid"] = format!("uid-{}", self.version).into();
@@ -177,6 +180,12 @@ impl Server {
     pub(crate) fn requests(&self) -> Vec<String> {
         self.asked().iter().map(summary).collect()
     }
+}
+
+/// The namespace that an object is in.
+fn namespace(path: &str) -> Option<&str> {
+    let (namespace, object) = path.split_once("/namespaces/")?.1.split_once('/')?;
+    object.contains('/').then_some(namespace)
 }
 
 fn at(method: Method, path: &str) -> impl FnMut(&Asked) -> bool + Send + use<> {

@@ -4,6 +4,7 @@
 //! Everything is tried out on the API server first, so that nothing is changed if something
 //! cannot be. What is as it should be is not written again.
 
+mod hold_policy;
 mod intent;
 mod jwt;
 mod keys;
@@ -12,6 +13,7 @@ mod projects;
 mod remove;
 mod retry;
 mod rights;
+mod roles;
 mod rotate;
 mod tokens;
 
@@ -33,9 +35,10 @@ pub use objects::DesiredError;
 pub use remove::{RemoveError, remove};
 pub use retry::TokenUpdateError;
 use retry::again;
+pub use roles::{Grants, grants};
 pub use rotate::rotate;
-use tiphys_cluster::encoded;
 use tiphys_cluster::names::{FIELD_MANAGER, Purpose};
+use tiphys_cluster::{Cause, encoded};
 pub use tokens::TokenError;
 use tokens::TokenIssuer;
 
@@ -78,7 +81,30 @@ impl Outcome {
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} in {}", self.kind, self.name, self.namespace)
+        write!(f, "{} {}", self.kind, self.name)?;
+        if self.namespace.is_empty() { Ok(()) } else { write!(f, " in {}", self.namespace) }
+    }
+}
+
+/// What became of the platform's part of Argo CD.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Configured {
+    pub changes: Vec<Change>,
+    /// Objects beside Argo CD's namespace that the cluster or the caller's rights do not allow.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// An object that is not there, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    pub kind: String,
+    pub name: String,
+    pub why: String,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} is left out: {}", self.kind, self.name, self.why)
     }
 }
 
@@ -121,12 +147,19 @@ pub async fn configure(
     platform: &Platform,
     git: &Git,
     mode: Mode,
-) -> Result<Vec<Change>, ConfigureError> {
+) -> Result<Configured, ConfigureError> {
     let desired = objects::desired(platform, git)?;
     installation::check(client, &platform.argocd.namespace).await?;
-    let mut intents = Vec::new();
+    let (mut intents, mut left_out) = (Vec::new(), Vec::new());
     for desired in desired {
-        let intent = Intent::new(client, desired, How::Apply).await?;
+        let dispensable = desired.is_cluster_wide().then(|| desired.object.clone());
+        let intent = match (Intent::new(client, desired, How::Apply).await, dispensable) {
+            (Err(error), Some(object)) => {
+                left_out.push(left_out_because(&object, error)?);
+                continue;
+            }
+            (intent, _) => intent?,
+        };
         check_manual(intent.change())?;
         intents.push(intent);
     }
@@ -141,7 +174,22 @@ pub async fn configure(
             tokens = tried_tokens(client, platform).await?;
         }
     }
-    Ok(intents.into_iter().chain(tokens).map(Intent::into_change).collect())
+    let changes = intents.into_iter().chain(tokens).map(Intent::into_change).collect();
+    Ok(Configured { changes, left_out })
+}
+
+/// What the cluster does not know, or the caller may not write, is done without.
+fn left_out_because(object: &Value, error: IntentError) -> Result<LeftOut, IntentError> {
+    let IntentError::Request(request) = error else { return Err(error) };
+    let why = match request.cause() {
+        Cause::Denied => request.explain().why,
+        Cause::NotFound => "the cluster does not know this kind".to_owned(),
+        Cause::Conflict | Cause::Unreachable | Cause::Other => return Err(request.into()),
+    };
+    let text = |pointer: &str| {
+        object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    Ok(LeftOut { kind: text("/kind"), name: text("/metadata/name"), why })
 }
 
 /// Somebody else may have let the root app sync by itself. Then it would change its children
@@ -221,7 +269,31 @@ async fn token_intents(
 
 #[cfg(test)]
 mod tests {
+    use tiphys_cluster::RequestError;
+
     use super::*;
+
+    #[test]
+    fn only_what_is_unknown_or_denied_is_left_out() {
+        let object =
+            json!({ "kind": "ValidatingAdmissionPolicy", "metadata": { "name": "policy" } });
+        let left_out = |code: u16, reason: &str| {
+            let status = kube::core::Status::failure("User \"a\" cannot", reason).with_code(code);
+            let error =
+                RequestError::because("it cannot be read")(kube::Error::Api(status.boxed()));
+            left_out_because(&object, error.into()).map(|left_out| left_out.to_string())
+        };
+        let unknown =
+            "ValidatingAdmissionPolicy policy is left out: the cluster does not know this kind";
+        assert_eq!(left_out(404, "NotFound").unwrap(), unknown);
+        assert!(left_out(403, "Forbidden").unwrap().contains("User \"a\" cannot"));
+        assert!(left_out(409, "Conflict").is_err());
+        assert!(left_out(500, "InternalError").is_err());
+        assert!(left_out(503, "ServiceUnavailable").is_err());
+        let (object, platform) = ("a".to_owned(), "b".to_owned());
+        let other = IntentError::OtherPlatform { object, platform };
+        assert!(left_out_because(&Value::Null, other).is_err());
+    }
 
     #[test]
     fn a_root_app_that_syncs_by_itself_is_refused() {

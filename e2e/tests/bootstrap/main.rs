@@ -7,6 +7,7 @@ mod ansible;
 mod failure;
 mod journey;
 mod kills;
+mod policy;
 mod sources;
 mod start;
 mod work;
@@ -32,6 +33,11 @@ fn main() -> ExitCode {
         )
         .disruptive(),
         Case::new("bootstrap_gives_no_more_rights_than_needed", failure::of_too_many_rights),
+        Case::new(
+            "runs_change_nothing_of_a_project_but_their_hold",
+            policy::keeps_projects_as_they_are,
+        )
+        .disruptive(),
         Case::new(
             "manifests_come_from_wherever_they_are",
             sources::are_used_from_wherever_they_are,

@@ -87,7 +87,8 @@ async fn forget(site: &Site) {
         let objects = site.objects(version, kind, Some("argocd"));
         for object in objects.list(&ListParams::default()).await.expect("a list") {
             let name = object.name_any();
-            if name == "tiphys-same" || name.starts_with("tiphys-same-") {
+            let own = ["tiphys-same-", "tiphys-same."].iter().any(|of| name.starts_with(of));
+            if name == "tiphys-same" || own {
                 let deleted = objects.delete(&name, &DeleteParams::default()).await;
                 deleted.expect("it can be deleted");
             }

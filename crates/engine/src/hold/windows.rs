@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use tiphys_cluster::names::HOLD;
 
-/// How the description of a hold begins.
-const HOLD: &str = "tiphys hold";
 /// Begins anew every minute and lasts a day: there is no moment without it.
 const SCHEDULE: &str = "* * * * *";
 const DURATION: &str = "24h";

@@ -69,8 +69,12 @@ impl Intent {
         let (name, namespace) = (text("/metadata/name"), text("/metadata/namespace"));
         let (group, version) = version.rsplit_once('/').unwrap_or(("", &version));
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &kind));
-        let objects = Api::namespaced_with(client.clone(), &namespace, &resource);
-        let what = format!("{kind} {name} in {namespace} cannot be read");
+        let objects = if desired.is_cluster_wide() {
+            Api::all_with(client.clone(), &resource)
+        } else {
+            Api::namespaced_with(client.clone(), &namespace, &resource)
+        };
+        let what = format!("{kind} {name} cannot be read");
         let live = objects.get_opt(&name).await.map_err(RequestError::because(what))?;
         let owned = live.as_ref().and_then(|live| fields_of(live, &desired.manager));
         let before = live.map(|live| essence(&live));

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use tiphys_model::platform::Source;
 use tiphys_model::{Exit, Explain, Explanation, Platform};
 
-use super::{projects, rights};
+use super::{hold_policy, projects, rights, roles};
 use crate::definitions::{self, SETTINGS};
 use crate::mounted::{Git, Login};
 use tiphys_argocd::destination::IN_CLUSTER_SERVER;
@@ -17,6 +17,13 @@ use tiphys_cluster::names::{self, FIELD_MANAGER, MANAGED_BY, PLATFORM_LABEL, Pur
 pub(super) struct Desired {
     pub(super) manager: String,
     pub(super) object: Value,
+}
+
+impl Desired {
+    /// It is in no namespace. Whoever has rights in that of Argo CD only can do without it.
+    pub(super) fn is_cluster_wide(&self) -> bool {
+        self.object["metadata"].get("namespace").is_none()
+    }
 }
 
 /// A platform file that does not say what its part of Argo CD should be.
@@ -73,7 +80,9 @@ pub(super) fn desired(platform: &Platform, git: &Git) -> Result<Vec<Desired>, De
         own(projects::of_apps(platform)),
         own(projects::of_root(platform, source)),
     ];
-    desired.extend(rights::in_kubernetes(platform).into_iter().map(own));
+    desired.extend(roles::accounts(platform).into_iter().map(own));
+    desired.extend(roles::cluster_roles(platform).into_iter().map(own));
+    desired.extend(hold_policy::objects(platform).into_iter().map(own));
     desired.extend(repository(platform, source, git).map(own));
     desired.push(own(root_application(platform, source)));
     Ok(desired)
@@ -96,11 +105,15 @@ fn repository(platform: &Platform, source: &Source, git: &Git) -> Option<Value> 
 
 /// Metadata of an object that is the platform's own.
 pub(crate) fn metadata(platform: &Platform, name: &str) -> Value {
-    json!({
-        "name": name,
-        "namespace": platform.argocd.namespace,
-        "labels": { MANAGED_BY.0: MANAGED_BY.1, PLATFORM_LABEL: platform.name },
-    })
+    let mut metadata = cluster_metadata(platform, name);
+    metadata["namespace"] = platform.argocd.namespace.clone().into();
+    metadata
+}
+
+/// The same for what is in no namespace.
+pub(super) fn cluster_metadata(platform: &Platform, name: &str) -> Value {
+    let labels = json!({ MANAGED_BY.0: MANAGED_BY.1, PLATFORM_LABEL: platform.name });
+    json!({ "name": name, "labels": labels })
 }
 
 /// Without `automated`: only a run syncs it. Its children get the commit that it is synced at.
@@ -150,8 +163,8 @@ pub(crate) mod tests {
     use std::num::NonZeroU32;
     use std::time::Duration;
 
-    use tiphys_model::platform::{Allowed, ArgoCd, Hold, Policies};
-    use tiphys_model::{Graph, PlatformName};
+    use tiphys_model::platform::{Allowed, AppType, ArgoCd, Hold, Policies, Retry, Timeouts};
+    use tiphys_model::{App, AppName, Graph, PlatformName, StackName};
 
     use super::*;
 
@@ -181,6 +194,22 @@ pub(crate) mod tests {
             },
             apps: Vec::new(),
             graph: Graph::new(0, &[]),
+        }
+    }
+
+    pub(crate) fn app(name: &str) -> App {
+        let once = Duration::from_secs(1);
+        App {
+            name: AppName::parse(name).unwrap(),
+            stack: StackName::parse("s").unwrap(),
+            app_type: AppType::default(),
+            group: None,
+            typical: once,
+            dependencies: Vec::new(),
+            timeouts: Timeouts { sync: once, health: once },
+            retry: Retry::default(),
+            tolerate_drift: Vec::new(),
+            health: Vec::new(),
         }
     }
 
@@ -234,7 +263,10 @@ pub(crate) mod tests {
                     (&json!("prod"), "tiphys")
                 );
             }
-            assert_eq!(desired.object["metadata"]["namespace"], "argocd");
+            let namespace = desired.object["metadata"]["namespace"].as_str();
+            let kind = desired.object["kind"].as_str().unwrap();
+            let beside = kind.starts_with("ClusterRole") || kind.starts_with("Validating");
+            assert_eq!(namespace, (!beside).then_some("argocd"), "{kind}");
         }
     }
 

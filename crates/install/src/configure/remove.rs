@@ -39,13 +39,23 @@ pub async fn remove(
     platform: &Platform,
     used: impl Fn(&str) -> bool,
 ) -> Result<(), RemoveError> {
-    let own = names::own(platform);
     let rbac = "rbac.authorization.k8s.io/v1";
-    let mut objects = vec![
-        (rbac, "RoleBinding", own.clone()),
-        (rbac, "Role", own.clone()),
-        ("v1", "ServiceAccount", own.clone()),
-    ];
+    let admission = "admissionregistration.k8s.io/v1";
+    let mut objects = Vec::new();
+    for purpose in Purpose::ALL {
+        let (own, everywhere) =
+            (purpose.service_account(platform), names::cluster_role(platform, purpose));
+        objects.extend([
+            (rbac, "ClusterRoleBinding", everywhere.clone()),
+            (rbac, "ClusterRole", everywhere),
+            (rbac, "RoleBinding", own.clone()),
+            (rbac, "Role", own.clone()),
+            ("v1", "ServiceAccount", own),
+        ]);
+    }
+    for kind in ["ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"] {
+        objects.push((admission, kind, names::hold_policy(platform)));
+    }
     for name in [names::repository(platform), names::admin(platform)] {
         objects.push(("v1", "Secret", name));
     }
@@ -96,7 +106,7 @@ async fn revoke(client: &Client, platform: &Platform) -> Result<(), TokenUpdateE
         return Ok(());
     }
     let patch = json!({ "metadata": { "resourceVersion": keys.version }, "data": data });
-    let secrets = api(client, namespace, "v1", "Secret");
+    let secrets = api(client, Some(namespace), "v1", "Secret");
     let params =
         PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..Default::default() };
     let written = secrets.patch(ARGOCD_SECRET, &params, &Patch::Merge(&patch)).await;
@@ -113,7 +123,7 @@ async fn let_go(
     who: impl Fn(&BTreeSet<String>) -> Option<String>,
 ) -> Result<(), RequestError> {
     let namespace = &platform.argocd.namespace;
-    let maps = api(client, namespace, "v1", "ConfigMap");
+    let maps = api(client, Some(namespace), "v1", "ConfigMap");
     let what = format!("the ConfigMap {name} in {namespace} cannot be written");
     let found = maps.get_opt(name).await.map_err(RequestError::because(&what))?;
     let managers = found.iter().flat_map(ResourceExt::managed_fields);
@@ -134,9 +144,10 @@ async fn delete_own(
     kind: &str,
     name: &str,
 ) -> Result<(), RequestError> {
-    let namespace = &platform.argocd.namespace;
+    let cluster_wide = kind.starts_with("ClusterRole") || kind.starts_with("Validating");
+    let namespace = (!cluster_wide).then_some(&*platform.argocd.namespace);
     let objects = api(client, namespace, version, kind);
-    let what = format!("{kind} {name} in {namespace} cannot be deleted");
+    let what = format!("{kind} {name} cannot be deleted");
     let Some(found) = objects.get_opt(name).await.map_err(RequestError::because(&what))? else {
         return Ok(());
     };
@@ -149,8 +160,11 @@ async fn delete_own(
     delete::delete(&objects, name, &delete::only(found.uid()), what).await
 }
 
-fn api(client: &Client, namespace: &str, version: &str, kind: &str) -> Api<DynamicObject> {
+fn api(client: &Client, namespace: Option<&str>, version: &str, kind: &str) -> Api<DynamicObject> {
     let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
-    Api::namespaced_with(client.clone(), namespace, &resource)
+    match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    }
 }

@@ -142,8 +142,11 @@ impl Phase1<'_> {
         }
         tell("configuring Argo CD for the platform".to_owned());
         // The tokens come last: whoever finds them finds everything else.
-        let changes = configure(&client, self.platform, &self.mounted.git, Mode::Apply).await?;
-        objects.extend(changes.iter().map(Written::from));
+        let configured = configure(&client, self.platform, &self.mounted.git, Mode::Apply).await?;
+        for object in &configured.left_out {
+            tell(object.to_string());
+        }
+        objects.extend(configured.changes.iter().map(Written::from));
         Ok(objects)
     }
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::Value;
-use tiphys_install::configure::{Change, Mode, Outcome, configure};
+use tiphys_install::configure::{Change, Configured, Mode, Outcome, configure};
 use tiphys_report::difference;
 
 use crate::args::{ConfigureArgs, DocumentFormat};
@@ -17,7 +17,7 @@ pub(crate) fn run(args: &ConfigureArgs) -> Result<(), Failure> {
     let access = args.setup.cluster.access();
     let mounted = args.setup.credentials.read()?;
     target::tell(&access)?;
-    let changes = runtime::block_on(async {
+    let Configured { changes, left_out } = runtime::block_on(async {
         let client = access.client().await?;
         Ok(configure(&client, &platform, &mounted.git, mode).await?)
     })?;
@@ -26,6 +26,9 @@ pub(crate) fn run(args: &ConfigureArgs) -> Result<(), Failure> {
     }
     let objects: Vec<Written> = changes.iter().map(Written::from).collect();
     written::print(&objects, args.output)?;
+    for object in left_out {
+        output::note(&object.to_string());
+    }
     if mode == Mode::DryRun {
         output::note("this was a dry run: nothing was changed");
     }

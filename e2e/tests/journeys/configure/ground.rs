@@ -276,8 +276,15 @@ impl Ground {
             secrets.delete(&purpose.secret(&platform), &DeleteParams::default()).await.ok();
         }
         let own = names::own(&platform);
-        for (version, kind) in &APPLIED[1..] {
-            self.api(version, kind).delete(&own, &DeleteParams::default()).await.ok();
+        for purpose in Purpose::ALL {
+            let account = purpose.service_account(&platform);
+            for (version, kind) in &APPLIED[1..] {
+                self.api(version, kind).delete(&account, &DeleteParams::default()).await.ok();
+            }
+        }
+        for (version, kind, name) in cluster_wide(&platform) {
+            let objects = self.site.objects(version, kind, None);
+            objects.delete(&name, &DeleteParams::default()).await.ok();
         }
         // Gives up this platform's share; what others also want stays.
         for name in ["argocd-cm", "argocd-rbac-cm"] {
@@ -290,6 +297,21 @@ impl Ground {
             maps.patch(name, &params, &Patch::Apply(nothing)).await.expect("a share is given up");
         }
     }
+}
+
+/// What `tiphys configure` makes beside Argo CD's namespace.
+fn cluster_wide(platform: &Platform) -> Vec<(&'static str, &'static str, String)> {
+    let rbac = "rbac.authorization.k8s.io/v1";
+    let admission = "admissionregistration.k8s.io/v1";
+    let roles = Purpose::ALL.map(|purpose| names::cluster_role(platform, purpose));
+    let bindings = roles.clone().map(|name| (rbac, "ClusterRoleBinding", name));
+    let policies = ["ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"];
+    let policies = policies.map(|kind| (admission, kind, names::hold_policy(platform)));
+    bindings
+        .into_iter()
+        .chain(roles.map(|name| (rbac, "ClusterRole", name)))
+        .chain(policies)
+        .collect()
 }
 
 /// The AppProjects, with the rights of a client.

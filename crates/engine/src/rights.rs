@@ -1,0 +1,208 @@
+//! What runs ask of the API server is what their accounts may do: every request is allowed, and
+//! every right is used. Through Argo CD's API they need a few more, which only a real one shows.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use http::Method;
+use k8s_openapi::api::rbac::v1::PolicyRule;
+use serde_json::json;
+use tiphys_cluster::Place;
+use tiphys_cluster::names::Purpose;
+use tiphys_cluster::scripted::Asked;
+use tiphys_install::configure::{Grants, grants};
+use tiphys_model::Scope;
+use tiphys_run::Verdict;
+
+use crate::deploy::Deploy;
+use crate::engine::Engine;
+use crate::graph::{DeployedGraph, GraphStore, Names};
+use crate::teardown::{Extent, Teardown, TeardownOptions};
+use crate::testkit::argocd::{self, application};
+use crate::testkit::{self, Server};
+
+const ARGOCD: &str = "argocd";
+/// What these runs do not come to: they have no ApplicationSet.
+const UNUSED_BY_DEPLOY: [&str; 2] = ["get applicationsets", "patch events"];
+/// Nothing fails, so there is nothing to announce.
+const UNUSED_BY_TEARDOWN: [&str; 2] = ["create events", "patch events"];
+
+/// What one request needs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Need {
+    verb: &'static str,
+    group: String,
+    resource: String,
+    namespace: Option<String>,
+    name: Option<String>,
+}
+
+/// As the API server sees a request; nothing for discovery, which everybody may do.
+fn needs(asked: &Asked) -> Vec<Need> {
+    let (path, query) = asked.path.split_once('?').unwrap_or((&asked.path, ""));
+    let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    let (group, rest) = match &parts[..] {
+        ["api", _, rest @ ..] => ("", rest),
+        ["apis", group, _, rest @ ..] => (*group, rest),
+        _ => return Vec::new(),
+    };
+    let (namespace, resource, name) = match rest {
+        [resource] => (None, resource, None),
+        [resource, name] => (None, resource, Some(name)),
+        ["namespaces", namespace, resource] => (Some(namespace), resource, None),
+        ["namespaces", namespace, resource, name] => (Some(namespace), resource, Some(name)),
+        _ => unreachable!("no run asks for {path}"),
+    };
+    let verbs: &[&str] = match (&asked.method, name) {
+        (&Method::GET, Some(_)) => &["get"],
+        (&Method::GET, None) if query.contains("watch=true") => &["watch"],
+        (&Method::GET, None) => &["list"],
+        (&Method::POST, _) => &["create"],
+        (&Method::PUT, _) => &["update"],
+        (&Method::DELETE, _) => &["delete"],
+        // An apply creates what is not there.
+        (&Method::PATCH, _) if query.contains("force=true") => &["patch", "create"],
+        (&Method::PATCH, _) => &["patch"],
+        (method, _) => unreachable!("no run sends {method}"),
+    };
+    let owned = |text: Option<&&str>| text.map(|text| (*text).to_owned());
+    let need = |verb: &&'static str| Need {
+        verb,
+        group: group.to_owned(),
+        resource: (*resource).to_owned(),
+        namespace: owned(namespace),
+        name: owned(name),
+    };
+    verbs.iter().map(need).collect()
+}
+
+fn allows(rule: &PolicyRule, need: &Need) -> bool {
+    let has = |list: &[String], item: &str| list.iter().any(|one| one == item || one == "*");
+    let names = rule.resource_names.as_deref();
+    has(&rule.verbs, need.verb)
+        && has(rule.api_groups.as_deref().unwrap_or_default(), &need.group)
+        && has(rule.resources.as_deref().unwrap_or_default(), &need.resource)
+        && names.is_none_or(|names| need.name.as_ref().is_some_and(|name| names.contains(name)))
+}
+
+/// What is asked for and not allowed, and what is allowed and not asked for.
+fn compare(grants: &Grants, servers: &[Server]) -> (BTreeSet<Need>, BTreeSet<String>) {
+    let asked = servers.iter().flat_map(Server::asked);
+    let needs: BTreeSet<Need> = asked.flat_map(|asked| needs(&asked)).collect();
+    let here = |need: &Need| need.namespace.as_deref() == Some(ARGOCD);
+    let allowed = |need: &Need| {
+        let everywhere = grants.everywhere.iter().any(|rule| allows(rule, need));
+        everywhere || here(need) && grants.here.iter().any(|rule| allows(rule, need))
+    };
+    let lacking = needs.iter().filter(|need| !allowed(need)).cloned().collect();
+    let mut unused = BTreeSet::new();
+    let rules = grants.here.iter().map(|rule| (rule, true));
+    for (rule, only_here) in rules.chain(grants.everywhere.iter().map(|rule| (rule, false))) {
+        for verb in &rule.verbs {
+            let uses =
+                |need: &Need| need.verb == verb && (here(need) || !only_here) && allows(rule, need);
+            if !needs.iter().any(uses) {
+                let resource = rule.resources.as_ref().map_or("", |resources| &resources[0]);
+                unused.insert(format!("{verb} {resource}"));
+            }
+        }
+    }
+    (lacking, unused)
+}
+
+fn all(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deployment_may_do_what_it_does_and_nothing_else() {
+    let server = argocd::server(&["a", "b"]);
+    let platform = testkit::platform();
+    let plan = tiphys_plan::plan(&platform, &Scope::Platform).unwrap();
+    let grants = grants(&platform, Purpose::Deploy);
+    let deploy = || Deploy {
+        engine: Engine::Local,
+        client: server.client(),
+        place: Place::Inside,
+        platform: Arc::new(platform.clone()),
+        plan: Arc::new(plan.clone()),
+        identity: "us".to_owned(),
+        check: Box::new(|_| Ok(())),
+    };
+    // The second one finds a Lease and a graph.
+    for _ in 0..2 {
+        assert_eq!(deploy().run(&|_| {}).await.unwrap(), Verdict::Succeeded);
+    }
+    assert_eq!(compare(&grants, &[server]), (BTreeSet::new(), all(&UNUSED_BY_DEPLOY)));
+}
+
+/// A platform with a namespace, a CRD and an ApplicationSet of its own.
+async fn deployed() -> (Server, Teardown) {
+    let server = argocd::server(&[]);
+    for path in ["/api", "/apis"] {
+        server.put(path, json!({ "kind": "APIGroupDiscoveryList", "items": [] }));
+    }
+    for name in ["a", "b"] {
+        server.put(&application(name), argocd::unsynced("apps"));
+    }
+    server.put(
+        "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets/set",
+        json!({
+            "metadata": { "finalizers": ["resources-finalizer.argocd.argoproj.io"] },
+            "spec": { "template": { "spec": { "project": "roots" } } },
+        }),
+    );
+    server.put("/api/v1/namespaces/web", json!({}));
+    // Kubernetes has given it up once.
+    let failed =
+        json!({ "type": "Terminating", "status": "True", "reason": "InstanceDeletionFailed" });
+    server.put(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.example.org",
+        json!({
+            "spec": {
+                "group": "example.org", "names": { "kind": "Thing", "plural": "things" },
+                "scope": "Namespaced", "versions": [],
+            },
+            "status": { "conditions": [failed] },
+        }),
+    );
+    let platform = testkit::platform();
+    let plan = tiphys_plan::plan(&platform, &Scope::Platform).unwrap();
+    let mut graph = DeployedGraph::new(&platform, Some(Names::default()));
+    graph.plan(&platform, &plan);
+    graph.brought = Names { namespaces: all(&["web"]), crds: all(&["things.example.org"]) };
+    let store = GraphStore::new(&server.client(), ARGOCD, &platform.name);
+    store.write(&graph).await.unwrap();
+    let teardown = Teardown {
+        engine: Engine::Local,
+        client: server.client(),
+        platform: Arc::new(platform),
+        graph: Some(graph),
+        plan: Arc::new(plan),
+        extent: Extent::Platform,
+        identity: "us".to_owned(),
+        // The rest is an administrator's: who may take Argo CD's rights away has them all.
+        options: TeardownOptions {
+            keep_primitives: true,
+            retain_volumes: true,
+            ..TeardownOptions::default()
+        },
+    };
+    (server, teardown)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_teardown_may_do_what_it_does_and_nothing_else() {
+    let grants = grants(&testkit::platform(), Purpose::Teardown);
+    let (server, teardown) = deployed().await;
+    teardown.run(&|_| {}).await.unwrap();
+    // A volume that stays keeps the graph and the Lease.
+    let (with_volume, teardown) = deployed().await;
+    let spec = json!({
+        "claimRef": { "namespace": "web" }, "persistentVolumeReclaimPolicy": "Delete",
+    });
+    with_volume.put("/api/v1/persistentvolumes/v", json!({ "spec": spec }));
+    teardown.run(&|_| {}).await.unwrap();
+    let compared = compare(&grants, &[server, with_volume]);
+    assert_eq!(compared, (BTreeSet::new(), all(&UNUSED_BY_TEARDOWN)));
+}
