@@ -5,6 +5,7 @@
 //! nullable, which the derive cannot know: it is told which fields are required. What they refer
 //! to (names, edges, groups) is checked later, in [`resolve`](crate::resolve).
 
+pub(crate) mod argocd;
 pub(crate) mod bootstrap;
 pub(crate) mod criteria;
 mod decode;
@@ -13,7 +14,7 @@ mod object;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use tiphys_model::platform::{AllowedKind, AppType, ArgoCdAccess, Hold};
+use tiphys_model::platform::{AppType, Hold};
 use tiphys_model::{AppName, GroupName, PlatformName, StackName};
 
 use crate::decode::{List, expected};
@@ -22,6 +23,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::schema;
 use crate::source::{SourceIx, Sources, Span, Spanned};
 use crate::yaml::{self, Content, Meaning, Node, Scalar};
+use argocd::ArgoCdDocument;
 use bootstrap::BootstrapDocument;
 use criteria::CriterionDocument;
 use object::document;
@@ -117,54 +119,6 @@ document! {
         #[schemars(schema_with = "schema::text")]
         path: String = required("path"),
     }
-}
-
-document! {
-    #[derive(Default)]
-    #[schemars(rename = "ArgoCD")]
-    ArgoCdDocument, "the Argo CD settings" {
-        /// `argocd` unless given.
-        #[schemars(schema_with = "schema::text")]
-        namespace: Option<String> = optional("namespace"),
-        /// The AppProject of the apps; `platform` unless given.
-        #[schemars(schema_with = "schema::text")]
-        project: Option<String> = optional("project"),
-        /// The AppProject of the root app and other generators; `platform-root` unless given.
-        #[schemars(schema_with = "schema::text")]
-        root_project: Option<String> = optional("rootProject"),
-        /// How a run acts on Argo CD: through its API, or, where it has none, through the fields of
-        /// Applications.
-        #[schemars(schema_with = "schema::access")]
-        access: Option<ArgoCdAccess> = optional("access"),
-        /// Repositories that apps may come from, as globs; any unless given.
-        #[schemars(schema_with = "schema::texts")]
-        sources: Option<List<String>> = optional("sources"),
-        /// Where apps may be; anywhere unless given.
-        #[schemars(with = "Vec<DestinationDocument>")]
-        destinations: Option<List<DestinationDocument>> = optional("destinations"),
-        /// Kinds without a namespace that apps may bring: `Kind` or `group/Kind`, as globs; any
-        /// unless given.
-        #[schemars(schema_with = "schema::kinds")]
-        cluster_kinds: Option<List<AllowedKind>> = optional("clusterKinds"),
-    }
-}
-
-/// Where apps may be: exactly one of `server` and `name`, and a namespace. Each may be a glob.
-#[derive(Debug)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[cfg_attr(test, schemars(rename = "Destination", deny_unknown_fields))]
-#[cfg_attr(test, schemars(extend("required" = ["namespace"], "oneOf" = [
-    { "required": ["server"] }, { "required": ["name"] },
-])))]
-pub(crate) struct DestinationDocument {
-    /// The address of a cluster, as Argo CD knows it.
-    #[cfg_attr(test, schemars(schema_with = "schema::text"))]
-    pub(crate) server: Option<String>,
-    /// The name of a cluster in Argo CD.
-    #[cfg_attr(test, schemars(schema_with = "schema::text"))]
-    pub(crate) name: Option<String>,
-    #[cfg_attr(test, schemars(schema_with = "schema::text"))]
-    pub(crate) namespace: String,
 }
 
 document! {

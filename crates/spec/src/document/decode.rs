@@ -1,11 +1,8 @@
 //! Reading the document types that are not plain objects.
 
 use tiphys_model::AppName;
-use tiphys_model::platform::AllowedKind;
 
-use super::{
-    DependencyDocument, DestinationDocument, Drift, Metadata, PlatformDocument, SpecDocument,
-};
+use super::{DependencyDocument, Drift, Metadata, PlatformDocument, SpecDocument};
 use crate::decode::{Decode, Fields, expected};
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::source::Spanned;
@@ -83,45 +80,6 @@ impl Decode for DependencyDocument {
                 None
             }
         }
-    }
-}
-
-impl Decode for DestinationDocument {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let mut fields = Fields::open(node, "a destination", problems)?;
-        let label = match ["server", "name"].map(|name| fields.has(name)) {
-            [false, false] => Some("none of them is here"),
-            [true, true] => Some("both are here"),
-            [true, false] | [false, true] => None,
-        };
-        if let Some(label) = label {
-            let title = "a destination has one of `server` and `name`";
-            let hint = "this cluster is `server: https://kubernetes.default.svc`";
-            problems.push(Diagnostic::new(title, node.span(), label).hint(hint));
-        }
-        let server = fields.optional("server", problems);
-        let name = fields.optional("name", problems);
-        let namespace = fields.required("namespace", problems);
-        fields.finish(problems);
-        Some(DestinationDocument { server, name, namespace: namespace? })
-    }
-}
-
-impl Decode for AllowedKind {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let text = String::decode(node, problems)?;
-        let (group, kind) = text.split_once('/').unwrap_or(("", &text));
-        let well_formed = !kind.is_empty() && !kind.contains('/') && !text.starts_with('/');
-        if well_formed {
-            let [group, kind] = [group, kind].map(str::to_owned);
-            return Some(AllowedKind { group, kind });
-        }
-        let title = format!("{} does not name a kind", quoted(&text));
-        problems.push(
-            Diagnostic::new(title, node.span(), "not of the form `Kind` or `group/Kind`")
-                .hint("for example `Namespace` or `rbac.authorization.k8s.io/ClusterRole`"),
-        );
-        None
     }
 }
 

@@ -10,10 +10,8 @@ use tiphys_model::{Bootstrap, GroupName, PlatformName};
 
 use super::{bootstrap, positive};
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
-use crate::document::{
-    API_VERSION, ArgoCdDocument, DestinationDocument, GroupDocument, KIND, Metadata,
-    PlatformDocument, SpecDocument,
-};
+use crate::document::argocd::{ArgoCdDocument, DestinationDocument};
+use crate::document::{API_VERSION, GroupDocument, KIND, Metadata, PlatformDocument, SpecDocument};
 use crate::nearest::nearest;
 use crate::source::{SourceIx, Span, Spanned};
 

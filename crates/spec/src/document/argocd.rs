@@ -1,0 +1,97 @@
+//! The platform's part of Argo CD, as the file says it.
+
+use tiphys_model::platform::{AllowedKind, ArgoCdAccess};
+
+use super::object::document;
+use crate::decode::{Decode, Fields, List};
+use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
+#[cfg(test)]
+use crate::schema;
+use crate::yaml::Node;
+
+document! {
+    #[derive(Default)]
+    #[schemars(rename = "ArgoCD")]
+    ArgoCdDocument, "the Argo CD settings" {
+        /// `argocd` unless given.
+        #[schemars(schema_with = "schema::text")]
+        namespace: Option<String> = optional("namespace"),
+        /// The AppProject of the apps; `platform` unless given.
+        #[schemars(schema_with = "schema::text")]
+        project: Option<String> = optional("project"),
+        /// The AppProject of the root app and other generators; `platform-root` unless given.
+        #[schemars(schema_with = "schema::text")]
+        root_project: Option<String> = optional("rootProject"),
+        /// How a run acts on Argo CD: through its API, or, where it has none, through the fields of
+        /// Applications.
+        #[schemars(schema_with = "schema::access")]
+        access: Option<ArgoCdAccess> = optional("access"),
+        /// Repositories that apps may come from, as globs; any unless given.
+        #[schemars(schema_with = "schema::texts")]
+        sources: Option<List<String>> = optional("sources"),
+        /// Where apps may be; anywhere unless given.
+        #[schemars(with = "Vec<DestinationDocument>")]
+        destinations: Option<List<DestinationDocument>> = optional("destinations"),
+        /// Kinds without a namespace that apps may bring: `Kind` or `group/Kind`, as globs; any
+        /// unless given.
+        #[schemars(schema_with = "schema::kinds")]
+        cluster_kinds: Option<List<AllowedKind>> = optional("clusterKinds"),
+    }
+}
+
+/// Where apps may be: exactly one of `server` and `name`, and a namespace. Each may be a glob.
+#[derive(Debug)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Destination", deny_unknown_fields))]
+#[cfg_attr(test, schemars(extend("required" = ["namespace"], "oneOf" = [
+    { "required": ["server"] }, { "required": ["name"] },
+])))]
+pub(crate) struct DestinationDocument {
+    /// The address of a cluster, as Argo CD knows it.
+    #[cfg_attr(test, schemars(schema_with = "schema::text"))]
+    pub(crate) server: Option<String>,
+    /// The name of a cluster in Argo CD.
+    #[cfg_attr(test, schemars(schema_with = "schema::text"))]
+    pub(crate) name: Option<String>,
+    #[cfg_attr(test, schemars(schema_with = "schema::text"))]
+    pub(crate) namespace: String,
+}
+
+impl Decode for DestinationDocument {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let mut fields = Fields::open(node, "a destination", problems)?;
+        let label = match ["server", "name"].map(|name| fields.has(name)) {
+            [false, false] => Some("none of them is here"),
+            [true, true] => Some("both are here"),
+            [true, false] | [false, true] => None,
+        };
+        if let Some(label) = label {
+            let title = "a destination has one of `server` and `name`";
+            let hint = "this cluster is `server: https://kubernetes.default.svc`";
+            problems.push(Diagnostic::new(title, node.span(), label).hint(hint));
+        }
+        let server = fields.optional("server", problems);
+        let name = fields.optional("name", problems);
+        let namespace = fields.required("namespace", problems);
+        fields.finish(problems);
+        Some(DestinationDocument { server, name, namespace: namespace? })
+    }
+}
+
+impl Decode for AllowedKind {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let text = String::decode(node, problems)?;
+        let (group, kind) = text.split_once('/').unwrap_or(("", &text));
+        let well_formed = !kind.is_empty() && !kind.contains('/') && !text.starts_with('/');
+        if well_formed {
+            let [group, kind] = [group, kind].map(str::to_owned);
+            return Some(AllowedKind { group, kind });
+        }
+        let title = format!("{} does not name a kind", quoted(&text));
+        problems.push(
+            Diagnostic::new(title, node.span(), "not of the form `Kind` or `group/Kind`")
+                .hint("for example `Namespace` or `rbac.authorization.k8s.io/ClusterRole`"),
+        );
+        None
+    }
+}
