@@ -90,9 +90,10 @@ fn compare(grants: &Grants, servers: &[Server]) -> (BTreeSet<Need>, BTreeSet<Str
     let asked = servers.iter().flat_map(Server::asked);
     let needs: BTreeSet<Need> = asked.flat_map(|asked| needs(&asked)).collect();
     let here = |need: &Need| need.namespace.as_deref() == Some(ARGOCD);
+    // The ClusterRole may be left out: in Argo CD's namespace, the Role is enough.
     let allowed = |need: &Need| {
-        let everywhere = grants.everywhere.iter().any(|rule| allows(rule, need));
-        everywhere || here(need) && grants.here.iter().any(|rule| allows(rule, need))
+        let rules = if here(need) { &grants.here } else { &grants.everywhere };
+        rules.iter().any(|rule| allows(rule, need))
     };
     let lacking = needs.iter().filter(|need| !allowed(need)).cloned().collect();
     let mut unused = BTreeSet::new();
