@@ -85,6 +85,13 @@ pub fn hold_policy(platform: &Platform) -> String {
     cluster_wide(platform, "hold")
 }
 
+/// The one that lets the account that deploys change nothing of an ApplicationSet but ask for a
+/// refresh.
+#[must_use]
+pub fn sets_policy(platform: &Platform) -> String {
+    cluster_wide(platform, "sets")
+}
+
 /// What is in no namespace has that of Argo CD in its name: another Argo CD may have a platform of
 /// this name.
 fn cluster_wide(platform: &Platform, what: &str) -> String {

@@ -23,7 +23,8 @@ use crate::testkit::{self, Server};
 
 const ARGOCD: &str = "argocd";
 /// What these runs do not come to: they have no ApplicationSet.
-const UNUSED_BY_DEPLOY: [&str; 2] = ["get applicationsets", "patch events"];
+const UNUSED_BY_DEPLOY: [&str; 3] =
+    ["get applicationsets", "patch applicationsets", "patch events"];
 /// Nothing fails, so there is nothing to announce.
 const UNUSED_BY_TEARDOWN: [&str; 2] = ["create events", "patch events"];
 

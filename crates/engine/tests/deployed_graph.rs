@@ -7,6 +7,7 @@ mod common;
 
 use proptest::prelude::*;
 use tiphys_engine::DeployedGraph;
+use tiphys_model::platform::Allowed;
 use tiphys_model::{Plan, Platform, Scope};
 
 use common::scoped_platforms;
@@ -42,8 +43,11 @@ proptest! {
         let mut graph = DeployedGraph::new(&platform, None);
         deploy(&mut graph, &platform, &Scope::Platform);
         let restored = restored(&read_back(&graph), &platform);
-        // Where the platform comes from is nothing that it is asked about.
-        let expected = Platform { environment: None, source: None, bootstrap: None, ..platform.clone() };
+        // Where the platform comes from, and what its project allows, is nothing that it is asked
+        // about.
+        let mut expected =
+            Platform { environment: None, source: None, bootstrap: None, ..platform.clone() };
+        expected.argocd.allowed = Allowed::default();
         prop_assert_eq!(&restored, &expected);
         prop_assert_eq!(plan(&restored, &scope).digest, plan(&platform, &scope).digest);
         prop_assert!(graph.without_criteria().is_empty());

@@ -15,6 +15,7 @@ mod retry;
 mod rights;
 mod roles;
 mod rotate;
+mod sets_policy;
 mod tokens;
 
 use std::fmt;

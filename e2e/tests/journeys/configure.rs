@@ -45,7 +45,7 @@ pub(crate) async fn a_token_works(world: Arc<World>) {
     let site = &ground.site;
     let made = ground.configure(&[]).await;
     let created = made.iter().filter(|(_, result)| *result == "created").count();
-    assert_eq!((made.len(), created), (21, 17), "{made:?}");
+    assert_eq!((made.len(), created), (23, 19), "{made:?}");
 
     let (root, project) = (site.platform.root_name(), site.platform.root_project.clone());
     let deploy = ground.argocd(Purpose::Deploy, &world.client).await;

@@ -274,7 +274,7 @@ async fn what_others_do_not_let_through_is_told_before_anything_is_changed() {
     let server = argocd::server(&["a", "b"]);
     server.put(&argocd::application("b"), argocd::unsynced("apps"));
     let broken = json!({ "kind": "deny", "schedule": "daily", "applications": ["b"] });
-    server.put(argocd::PROJECT, json!({ "spec": { "syncWindows": [broken] } }));
+    server.put(PROJECT, json!({ "spec": { "syncWindows": [broken] } }));
     let error = run(&server).await.unwrap_err();
     assert_eq!(error.explain().exit, Exit::Configuration);
     assert_eq!(steps(&server), ["take the Lease", "refresh prod-root", "give up the Lease"]);
@@ -282,7 +282,7 @@ async fn what_others_do_not_let_through_is_told_before_anything_is_changed() {
     let deny = json!({
         "kind": "deny", "schedule": "* * * * *", "duration": "24h", "applications": ["b"],
     });
-    server.put(argocd::PROJECT, json!({ "spec": { "syncWindows": [deny] } }));
+    server.put(PROJECT, json!({ "spec": { "syncWindows": [deny] } }));
     let warnings = std::cell::RefCell::<Vec<String>>::default();
     let updates = |update| {
         if let RunUpdate::Warning(warning) = update {
@@ -307,7 +307,7 @@ async fn a_hold_that_is_removed_while_generators_are_synced_is_set_again() {
     server.next_where(syncs_root, late);
     let removes = async {
         tokio::time::sleep(Duration::from_secs(3)).await;
-        server.put(argocd::PROJECT, json!({ "spec": {} }));
+        server.put(PROJECT, json!({ "spec": {} }));
     };
     let (ended, ()) = tokio::join!(run(&server), removes);
     ended.unwrap_err();

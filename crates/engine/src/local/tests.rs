@@ -62,7 +62,7 @@ impl Ended {
 }
 
 async fn run(server: &Server, action: Action) -> Ended {
-    run_platform(server, action, testkit::platform()).await
+    Box::pin(run_platform(server, action, testkit::platform())).await
 }
 
 async fn run_platform(server: &Server, action: Action, platform: Platform) -> Ended {

@@ -14,58 +14,63 @@ const MESSAGE: &str = "the account of a run may change nothing of an AppProject 
 
 /// The policy, and that it is enforced.
 pub(super) fn objects(platform: &Platform) -> [Value; 2] {
+    let validations = [
+        same_fields("object", "oldObject", &["metadata", "spec"]),
+        same_fields("object.spec", "oldObject.spec", &["syncWindows"]),
+        format!("{} == {}", windows_of_others("object"), windows_of_others("oldObject")),
+        "['labels', 'annotations', 'finalizers', 'ownerReferences'].all(field, \
+         (field in object.metadata) == (field in oldObject.metadata) && \
+         (!(field in object.metadata) || object.metadata[field] == oldObject.metadata[field]))"
+            .to_owned(),
+    ];
     let name = names::hold_policy(platform);
+    policy_and_binding(platform, &name, "appprojects", &Purpose::ALL, &validations, MESSAGE)
+}
+
+/// Updates of a resource of Argo CD's by the accounts of runs have to be valid in all these ways.
+pub(super) fn policy_and_binding(
+    platform: &Platform,
+    name: &str,
+    resource: &str,
+    accounts: &[Purpose],
+    validations: &[String],
+    message: &str,
+) -> [Value; 2] {
     let namespace = &platform.argocd.namespace;
-    let accounts = Purpose::ALL.map(|purpose| {
+    let account = |purpose: &Purpose| {
         format!("system:serviceaccount:{namespace}:{}", purpose.service_account(platform))
-    });
+    };
+    let accounts: Vec<String> = accounts.iter().map(account).collect();
+    let validation = |expression: &String| json!({ "expression": expression, "message": message, "reason": "Forbidden" });
     let version = "admissionregistration.k8s.io/v1";
     let policy = json!({
         "apiVersion": version,
         "kind": "ValidatingAdmissionPolicy",
-        "metadata": cluster_metadata(platform, &name),
+        "metadata": cluster_metadata(platform, name),
         "spec": {
             "failurePolicy": "Fail",
             "matchConstraints": { "resourceRules": [{
-                "apiGroups": ["argoproj.io"], "apiVersions": ["*"], "resources": ["appprojects"],
+                "apiGroups": ["argoproj.io"], "apiVersions": ["*"], "resources": [resource],
                 "operations": ["UPDATE"],
             }] },
             "matchConditions": [{
                 "name": "account-of-a-run",
                 "expression": format!("request.userInfo.username in {}", json!(accounts)),
             }],
-            "validations": [
-                validation(&same_fields("object", "oldObject", &["metadata", "spec"])),
-                validation(&same_fields("object.spec", "oldObject.spec", &["syncWindows"])),
-                validation(&format!(
-                    "{} == {}",
-                    windows_of_others("object"),
-                    windows_of_others("oldObject")
-                )),
-                validation(
-                    "['labels', 'annotations', 'finalizers', 'ownerReferences'].all(field, \
-                     (field in object.metadata) == (field in oldObject.metadata) && \
-                     (!(field in object.metadata) || \
-                     object.metadata[field] == oldObject.metadata[field]))",
-                ),
-            ],
+            "validations": validations.iter().map(validation).collect::<Vec<_>>(),
         },
     });
     let binding = json!({
         "apiVersion": version,
         "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": cluster_metadata(platform, &name),
+        "metadata": cluster_metadata(platform, name),
         "spec": { "policyName": name, "validationActions": ["Deny"] },
     });
     [policy, binding]
 }
 
-fn validation(expression: &str) -> Value {
-    json!({ "expression": expression, "message": MESSAGE, "reason": "Forbidden" })
-}
-
 /// All fields but these are the same, and none has come or gone.
-fn same_fields(new: &str, old: &str, but: &[&str]) -> String {
+pub(super) fn same_fields(new: &str, old: &str, but: &[&str]) -> String {
     let but = json!(but);
     format!(
         "{new}.all(field, field in {but} || (field in {old} && {new}[field] == {old}[field])) && \
@@ -83,15 +88,18 @@ fn windows_of_others(of: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use cel::{Context, Program};
 
     use super::*;
     use crate::configure::objects::tests::platform;
 
-    /// Whether the account of a run may make one of the other.
     fn is_allowed(old: &Value, new: &Value) -> bool {
-        let [policy, _] = objects(&platform("prod"));
+        allows(&objects(&platform("prod"))[0], old, new)
+    }
+
+    /// Whether the account of a run may make one of the other.
+    pub(crate) fn allows(policy: &Value, old: &Value, new: &Value) -> bool {
         let validations = policy["spec"]["validations"].as_array().unwrap();
         validations.iter().all(|validation| {
             let program = Program::compile(validation["expression"].as_str().unwrap()).unwrap();

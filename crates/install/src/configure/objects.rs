@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use tiphys_model::platform::Source;
 use tiphys_model::{Exit, Explain, Explanation, Platform};
 
-use super::{hold_policy, projects, rights, roles};
+use super::{hold_policy, projects, rights, roles, sets_policy};
 use crate::definitions::{self, SETTINGS};
 use crate::mounted::{Git, Login};
 use tiphys_argocd::destination::IN_CLUSTER_SERVER;
@@ -83,6 +83,7 @@ pub(super) fn desired(platform: &Platform, git: &Git) -> Result<Vec<Desired>, De
     desired.extend(roles::accounts(platform).into_iter().map(own));
     desired.extend(roles::cluster_roles(platform).into_iter().map(own));
     desired.extend(hold_policy::objects(platform).into_iter().map(own));
+    desired.extend(sets_policy::objects(platform).into_iter().map(own));
     desired.extend(repository(platform, source, git).map(own));
     desired.push(own(root_application(platform, source)));
     Ok(desired)

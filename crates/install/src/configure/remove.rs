@@ -55,6 +55,7 @@ pub async fn remove(
     }
     for kind in ["ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"] {
         objects.push((admission, kind, names::hold_policy(platform)));
+        objects.push((admission, kind, names::sets_policy(platform)));
     }
     for name in [names::repository(platform), names::admin(platform)] {
         objects.push(("v1", "Secret", name));

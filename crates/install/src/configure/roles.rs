@@ -51,7 +51,7 @@ fn in_argocd(platform: &Platform, purpose: Purpose) -> Vec<PolicyRule> {
         }
     };
     let (sets, lease, graphs): (&[&str], &[&str], &[&str]) = match purpose {
-        Purpose::Deploy => (&["get"], &["get", "update"], &["get", "create", "patch"]),
+        Purpose::Deploy => (&["get", "patch"], &["get", "update"], &["get", "create", "patch"]),
         Purpose::Teardown => (
             &["get", "list", "patch", "delete"],
             &["get", "update", "delete"],
@@ -204,7 +204,8 @@ mod tests {
             let is = |wanted: &str| rule.resources.iter().flatten().any(|kind| kind == wanted);
             let changes = ["patch", "update", "delete"].iter().any(&verb);
             let named = rule.resource_names.is_some();
-            assert!(!changes || named || is("events"), "{rule:?}");
+            // A policy narrows down what is changed of ApplicationSets.
+            assert!(!changes || named || is("events") || is("applicationsets"), "{rule:?}");
             assert!(!is("secrets") || (named && rule.verbs == ["get"]), "{rule:?}");
             assert!(!is_wide(rule) && !verb(&"delete"), "{rule:?}");
         }

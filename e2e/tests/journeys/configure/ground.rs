@@ -306,7 +306,9 @@ fn cluster_wide(platform: &Platform) -> Vec<(&'static str, &'static str, String)
     let roles = Purpose::ALL.map(|purpose| names::cluster_role(platform, purpose));
     let bindings = roles.clone().map(|name| (rbac, "ClusterRoleBinding", name));
     let policies = ["ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"];
-    let policies = policies.map(|kind| (admission, kind, names::hold_policy(platform)));
+    let named = [names::hold_policy(platform), names::sets_policy(platform)];
+    let policies =
+        named.into_iter().flat_map(|name| policies.map(|kind| (admission, kind, name.clone())));
     bindings
         .into_iter()
         .chain(roles.map(|name| (rbac, "ClusterRole", name)))
