@@ -363,7 +363,7 @@ pub(crate) async fn what_is_missing(world: Arc<World>) {
 
 impl Ground {
     /// A token counts once Argo CD has read its accounts and its policy anew.
-    async fn until_known(&self, argocd: &tiphys_argocd::rest::RestClient) {
+    async fn until_known(&self, argocd: &RestClient) {
         let site: &Site = &self.site;
         let (root, project) = (site.platform.root_name(), &site.platform.root_project);
         let mut last = None;
@@ -377,7 +377,7 @@ impl Ground {
         unreachable!("the token is not accepted: {last:?}")
     }
 
-    async fn until_refused(&self, argocd: &tiphys_argocd::rest::RestClient) -> Refusal {
+    async fn until_refused(&self, argocd: &RestClient) -> Refusal {
         let (root, project) = (self.site.platform.root_name(), &self.site.platform.root_project);
         for _ in 0..100 {
             if let Some(refusal) = refusal(&argocd.get(&root, project).await) {

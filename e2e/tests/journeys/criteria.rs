@@ -10,6 +10,7 @@ use kube::Api;
 use kube::api::{DeleteParams, LogParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use tiphys_argocd::Application;
+use tiphys_argocd::Destination;
 use tiphys_cluster::Place;
 use tiphys_e2e::servers::{self, Server};
 use tiphys_e2e::{PlatformFile, Site, World, tiphys};
@@ -34,7 +35,8 @@ struct Asked {
 impl Asked {
     async fn found(&self, criterion: &Criterion) -> String {
         let began = Instant::now();
-        let unmet = self.prober.probe(std::slice::from_ref(criterion), &self.namespace).await;
+        let here = Destination::from(&json!({ "namespace": self.namespace }));
+        let unmet = self.prober.probe(std::slice::from_ref(criterion), &here).await;
         assert!(began.elapsed() < HANGS, "{criterion} took {:?}", began.elapsed());
         unmet.first().map_or_else(String::new, |unmet| {
             let text = format!("{criterion}: ");

@@ -127,7 +127,7 @@ async fn an_app_is_probed_soon_when_another_makes_it_start() {
              name: clean, namespace: db, expression: 'has(obj.status.succeeded)' } }] }",
         )
     };
-    let first = run_platform(&server, Action::Deploy, platform()).await;
+    let first = Box::pin(run_platform(&server, Action::Deploy, platform())).await;
     assert_eq!(first.verdict.unwrap(), Verdict::Succeeded);
     server.change(|objects| {
         objects.put(JOB, json!({ "status": {} }));
