@@ -226,6 +226,7 @@ pub struct SyncResult {
 #[serde(default)]
 pub struct ResourceResult {
     pub kind: String,
+    pub namespace: String,
     pub name: String,
     pub status: String,
     pub message: String,

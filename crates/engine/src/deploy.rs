@@ -16,7 +16,7 @@ use tiphys_run::{Action, Event, Revisions, Verdict};
 use crate::engine::{Engine, RunError, Setup};
 use crate::frozen::FrozenOperations;
 use crate::generators::{self, GeneratorError, Generators};
-use crate::graph::{DeployedGraph, GraphError, GraphRecorder, GraphStore};
+use crate::graph::{Containers, DeployedGraph, GraphError, GraphRecorder, GraphStore};
 use crate::hold::{Hold, HoldError};
 use crate::lease::{Lease, LeaseError};
 use crate::run_update::RunUpdate;
@@ -205,15 +205,16 @@ impl Deploy {
             signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
         };
         let store = GraphStore::new(&self.client, namespace, &self.platform.name);
+        let containers = Containers::new(&self.client, namespace);
         let planned = tokio::select! {
-            planned = self.note_plan(&store) => match planned {
+            planned = self.note_plan(&store, &containers) => match planned {
                 Ok(planned) => planned,
                 Err(error) => return Err(lease.blame(error).await),
             },
             error = lease.keep() => return Err(error.into()),
             signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
         };
-        let graph = GraphRecorder::new(store, planned);
+        let graph = GraphRecorder::new(store, containers, planned);
         let engine = self.engine.name();
         updates(RunUpdate::Began { run: run.clone(), engine, revisions: Some(revisions) });
         let collector = EvidenceCollector::with(&self.client, &argocd);
@@ -231,7 +232,7 @@ impl Deploy {
         };
         let noted = |event: &Event| {
             if let Event::Done { app, .. } = event {
-                graph.change(|graph| graph.done(&self.plan, *app));
+                graph.done(&self.plan, *app);
             }
         };
         let look = async |app: &str, evidence| match &collector {
@@ -248,12 +249,23 @@ impl Deploy {
         Ok(verdict)
     }
 
-    /// Keeps what this run sets out to deploy, so that a teardown finds it even if the run is
-    /// killed.
-    async fn note_plan(&self, store: &GraphStore) -> Result<DeployedGraph, DeployError> {
-        let mut graph = match store.read().await? {
-            Some(graph) => graph,
-            None => DeployedGraph::new(&self.platform, store.list_before().await?),
+    /// Keeps what this run sets out to deploy, and what is there before it begins, so that a
+    /// teardown finds it even if the run is killed.
+    async fn note_plan(
+        &self,
+        store: &GraphStore,
+        containers: &Containers,
+    ) -> Result<DeployedGraph, DeployError> {
+        let (found, there) = (store.read().await?, containers.list().await?);
+        let mut graph = match found {
+            Some(mut graph) => {
+                if let Some(there) = there {
+                    let brought = containers.brought_before(&graph).await?;
+                    graph.note_there(&there, &brought);
+                }
+                graph
+            }
+            None => DeployedGraph::new(&self.platform, there.map(|there| there.names())),
         };
         graph.plan(&self.platform, &self.plan);
         store.write(&graph).await?;

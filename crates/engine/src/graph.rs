@@ -2,7 +2,10 @@
 //! edges of its last Done and of the last plan, and what the cluster had before the platform came.
 
 mod app;
+mod containers;
 mod error;
+mod names;
+mod origins;
 mod platform;
 mod recorder;
 mod store;
@@ -17,7 +20,10 @@ use serde::{Deserialize, Serialize};
 use tiphys_model::{AppIx, Plan, Platform, Role};
 
 pub use app::DeployedApp;
+pub(crate) use containers::Containers;
 pub use error::GraphError;
+pub use names::{Names, Uids};
+pub(crate) use names::{brought, used};
 pub use platform::Settings;
 pub(crate) use recorder::GraphRecorder;
 pub use store::GraphStore;
@@ -33,24 +39,15 @@ pub struct DeployedGraph {
     /// What its apps are in, and define. Argo CD does not remove that with them.
     #[serde(default)]
     pub brought: Names,
+    /// What somebody else had made when a later deployment began.
+    #[serde(default)]
+    pub appeared: Names,
+    /// What came with its apps; `None`: an older Tiphys has not noted it.
+    #[serde(default)]
+    pub came: Option<Uids>,
     /// Apps that were removed: something of theirs may be left.
     #[serde(default)]
     pub gone: BTreeSet<String>,
-}
-
-/// Names of namespaces and custom resource definitions.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Names {
-    pub namespaces: BTreeSet<String>,
-    pub crds: BTreeSet<String>,
-}
-
-impl Names {
-    pub(crate) fn extend(&mut self, others: Names) {
-        self.namespaces.extend(others.namespaces);
-        self.crds.extend(others.crds);
-    }
 }
 
 impl DeployedGraph {
@@ -63,6 +60,8 @@ impl DeployedGraph {
             apps: BTreeMap::new(),
             before,
             brought: Names::default(),
+            appeared: Names::default(),
+            came: Some(Uids::default()),
             gone: BTreeSet::new(),
         }
     }
@@ -105,16 +104,6 @@ impl DeployedGraph {
         unknown.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Namespaces and CRDs that came with the platform, and go with it.
-    #[must_use]
-    pub(crate) fn came_with_it(&self) -> Names {
-        let Some(before) = &self.before else { return Names::default() };
-        Names {
-            namespaces: &self.brought.namespaces - &before.namespaces,
-            crds: &self.brought.crds - &before.crds,
-        }
-    }
-
     fn encode(&self) -> Result<Vec<u8>, std::io::Error> {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
         encoder.write_all(&serde_json::to_vec(self)?)?;
@@ -133,12 +122,12 @@ impl DeployedGraph {
 mod tests {
     use super::*;
 
-    fn names(namespaces: &[&str], crds: &[&str]) -> Names {
+    pub(super) fn names(namespaces: &[&str], crds: &[&str]) -> Names {
         let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         Names { namespaces: set(namespaces), crds: set(crds) }
     }
 
-    fn graph() -> DeployedGraph {
+    pub(super) fn graph() -> DeployedGraph {
         let app = DeployedApp {
             stack: "storage".to_owned(),
             done: Some(["ceph-operator".to_owned()].into()),
@@ -149,6 +138,8 @@ mod tests {
             apps: [("ceph-cluster".to_owned(), app)].into(),
             before: Some(names(&["default"], &["old.example.org"])),
             brought: names(&["default", "rook"], &["new.example.org", "old.example.org"]),
+            appeared: Names::default(),
+            came: Some(Uids::default()),
             gone: BTreeSet::new(),
         }
     }
@@ -159,10 +150,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_before_stays() {
-        let mut graph = graph();
-        assert_eq!(graph.came_with_it(), names(&["rook"], &["new.example.org"]));
-        graph.before = None;
-        assert_eq!(graph.came_with_it(), Names::default(), "nobody knows, so all of it stays");
+    fn one_that_an_older_tiphys_has_written_is_read() {
+        let mut old = serde_json::to_value(graph()).unwrap();
+        for field in ["appeared", "came"] {
+            assert!(old.as_object_mut().unwrap().remove(field).is_some());
+        }
+        let read = serde_json::from_value::<DeployedGraph>(old).unwrap();
+        assert_eq!(read, DeployedGraph { came: None, ..graph() });
+        assert_eq!(read.came_with_it(), names(&["rook"], &["new.example.org"]));
     }
 }

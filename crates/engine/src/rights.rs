@@ -16,7 +16,7 @@ use tiphys_run::Verdict;
 
 use crate::deploy::Deploy;
 use crate::engine::Engine;
-use crate::graph::{DeployedGraph, GraphStore, Names};
+use crate::graph::{DeployedGraph, GraphStore, Names, Uids};
 use crate::teardown::{Extent, Teardown, TeardownOptions};
 use crate::testkit::argocd::{self, application};
 use crate::testkit::{self, Server};
@@ -141,8 +141,17 @@ async fn a_deployment_may_do_what_it_does_and_nothing_else() {
 /// A platform with a namespace, a CRD and an ApplicationSet of its own.
 async fn deployed() -> (Server, Teardown) {
     let server = argocd::server(&[]);
-    for path in ["/api", "/apis"] {
-        server.put(path, json!({ "kind": "APIGroupDiscoveryList", "items": [] }));
+    for (path, group, kind, plural) in [
+        ("/api", "", "Namespace", "namespaces"),
+        ("/apis", "apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions"),
+    ] {
+        let resource = json!({
+            "resource": plural, "scope": "Cluster", "verbs": ["get", "list", "delete"],
+            "responseKind": { "group": group, "version": "v1", "kind": kind },
+        });
+        let versions = json!([{ "version": "v1", "resources": [resource] }]);
+        let group = json!({ "metadata": { "name": group }, "versions": versions });
+        server.put(path, json!({ "kind": "APIGroupDiscoveryList", "items": [group] }));
     }
     for name in ["a", "b"] {
         server.put(&application(name), argocd::unsynced("apps"));
@@ -154,13 +163,14 @@ async fn deployed() -> (Server, Teardown) {
             "spec": { "template": { "spec": { "project": "roots" } } },
         }),
     );
-    server.put("/api/v1/namespaces/web", json!({}));
+    server.put("/api/v1/namespaces/web", json!({ "metadata": { "uid": "web-1" } }));
     // Kubernetes has given it up once.
     let failed =
         json!({ "type": "Terminating", "status": "True", "reason": "InstanceDeletionFailed" });
     server.put(
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.example.org",
         json!({
+            "metadata": { "uid": "things-1" },
             "spec": {
                 "group": "example.org", "names": { "kind": "Thing", "plural": "things" },
                 "scope": "Namespaced", "versions": [],
@@ -173,6 +183,9 @@ async fn deployed() -> (Server, Teardown) {
     let mut graph = DeployedGraph::new(&platform, Some(Names::default()));
     graph.plan(&platform, &plan);
     graph.brought = Names { namespaces: all(&["web"]), crds: all(&["things.example.org"]) };
+    let uid = |name: &str, uid: &str| [(name.to_owned(), uid.to_owned())].into();
+    let crds = uid("things.example.org", "things-1");
+    graph.came = Some(Uids { namespaces: uid("web", "web-1"), crds });
     let store = GraphStore::new(&server.client(), ARGOCD, &platform.name);
     store.write(&graph).await.unwrap();
     let teardown = Teardown {

@@ -100,7 +100,7 @@ impl Objects<'_> {
         *self.version += 1;
         let name = path.rsplit('/').next().unwrap_or_default();
         object["metadata"]["name"] = name.into();
-        if let Some(namespace) = namespace(path) {
+        if let Some(namespace) = namespace_of(path) {
             object["metadata"]["namespace"] = namespace.into();
         }
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
@@ -182,12 +182,6 @@ impl Server {
     }
 }
 
-/// The namespace that an object is in.
-fn namespace(path: &str) -> Option<&str> {
-    let (namespace, object) = path.split_once("/namespaces/")?.1.split_once('/')?;
-    object.contains('/').then_some(namespace)
-}
-
 fn at(method: Method, path: &str) -> impl FnMut(&Asked) -> bool + Send + use<> {
     let path = path.to_owned();
     move |asked| asked.method == method && asked.path.contains(&path)
@@ -239,6 +233,9 @@ impl State {
             (&Method::GET, Some(object)) => return Answer::Object(object),
             (&Method::GET, None) => return self.list(path, query),
             (&Method::POST, _) => self.create(path, &asked.body),
+            (&Method::DELETE, Some(object)) if is_another(&object, &asked.body) => {
+                return Answer::refused(409, "the UID in the precondition does not match");
+            }
             // Argo CD's finalizer holds it back until its operation has ended.
             (&Method::DELETE, Some(mut object)) if !object["operation"].is_null() => {
                 object["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
@@ -300,10 +297,29 @@ impl State {
     }
 }
 
+/// Whether a deletion is meant for another object of the same name.
+fn is_another(object: &Value, body: &Value) -> bool {
+    let uid = &body["preconditions"]["uid"];
+    !uid.is_null() && *uid != object["metadata"]["uid"]
+}
+
+/// The objects below this path; of a path without a namespace, those in all namespaces.
 fn of_kind(objects: &BTreeMap<String, Value>, path: &str) -> Vec<Value> {
-    let within = format!("{path}/");
-    let of_kind = |at: &str| at.strip_prefix(&within).is_some_and(|name| !name.contains('/'));
+    let (api, kind) = path.rsplit_once('/').unwrap_or_default();
+    let namespaced = format!("{api}/namespaces/");
+    let of_kind = |at: &str| {
+        let name = at.strip_prefix(path).and_then(|rest| rest.strip_prefix('/'));
+        let rest = at.strip_prefix(&namespaced).and_then(|rest| rest.split_once('/'));
+        let name = name.or_else(|| rest?.1.strip_prefix(kind)?.strip_prefix('/'));
+        name.is_some_and(|name| !name.contains('/'))
+    };
     objects.iter().filter(|(at, _)| of_kind(at)).map(|(_, object)| object.clone()).collect()
+}
+
+/// The namespace of an object at this path, unless it is cluster-wide.
+fn namespace_of(path: &str) -> Option<&str> {
+    let (namespace, rest) = path.split_once("/namespaces/")?.1.split_once('/')?;
+    rest.contains('/').then_some(namespace)
 }
 
 /// The next change after the version that was asked for; if there is none, that is said later.

@@ -314,3 +314,72 @@ async fn a_hold_that_is_removed_while_generators_are_synced_is_set_again() {
     let held = |step: &&String| *step == r#"hold ["a","b"]"#;
     assert_eq!(steps(&server).iter().filter(held).count(), 2, "{:?}", steps(&server));
 }
+
+const SHOP: &str = "/api/v1/namespaces/shop";
+
+async fn graph(server: &Server) -> DeployedGraph {
+    let store = GraphStore::new(&server.client(), "argocd", &testkit::platform().name);
+    store.read().await.unwrap().unwrap()
+}
+
+/// `a` is meant for the namespace `shop`.
+fn with_namespace() -> Server {
+    let server = argocd::server(&[]);
+    for name in ["a", "b"] {
+        server.put(&argocd::application(name), argocd::unsynced("apps"));
+    }
+    move_to(&server, "a", "shop");
+    server
+}
+
+fn move_to(server: &Server, app: &str, namespace: &str) {
+    let path = argocd::application(app);
+    let mut application = server.get(&path).unwrap();
+    let destination = json!({ "name": "in-cluster", "namespace": namespace });
+    application["spec"]["destination"] = destination;
+    server.put(&path, application);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_with_an_app_is_kept_with_its_uid_when_the_app_is_done() {
+    let server = with_namespace();
+    assert_eq!(run(&server).await.unwrap(), Verdict::Succeeded);
+    let came = graph(&server).await.came.unwrap().namespaces;
+    let uid = server.get(SHOP).unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();
+    assert_eq!(came, [("shop".to_owned(), uid)].into());
+    // Somebody makes it anew.
+    server.put(SHOP, json!({}));
+    assert_eq!(run(&server).await.unwrap(), Verdict::Succeeded);
+    assert_eq!(graph(&server).await.came.unwrap().namespaces, came);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_there_when_an_app_first_comes_to_it_is_not_the_apps() {
+    let server = with_namespace();
+    server.put(SHOP, json!({}));
+    assert_eq!(run(&server).await.unwrap(), Verdict::Succeeded);
+    // Since the first deployment, somebody has made a namespace that an app moves to.
+    server.put(&SHOP.replace("shop", "theirs"), json!({}));
+    move_to(&server, "b", "theirs");
+    assert_eq!(run(&server).await.unwrap(), Verdict::Succeeded);
+    let graph = graph(&server).await;
+    assert_eq!(graph.came.unwrap().namespaces, [].into());
+    assert_eq!(graph.before.unwrap().namespaces, ["shop".to_owned()].into());
+    assert_eq!(graph.appeared.namespaces, ["theirs".to_owned()].into());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_came_and_cannot_be_looked_at_after_the_run_is_said() {
+    for (code, said) in [(403, false), (500, true)] {
+        let server = with_namespace();
+        let mut lists = 0;
+        let second = move |asked: &Asked| {
+            lists += usize::from(asked.path.starts_with("/api/v1/namespaces?"));
+            lists == 2
+        };
+        server.next_where(second, Answer::refused(code, "no"));
+        assert_eq!(run(&server).await.is_err(), said, "{code}");
+        let came = graph(&server).await.came.unwrap();
+        assert!(came.namespaces.is_empty(), "{code}: {came:?}");
+    }
+}

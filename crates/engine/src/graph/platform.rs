@@ -124,7 +124,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::graph::Names;
+    use crate::graph::{Names, Uids};
 
     fn app(done: Option<&[&str]>, planned: &[&str]) -> DeployedApp {
         let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
@@ -143,6 +143,8 @@ mod tests {
             apps: apps.iter().map(|(name, app)| ((*name).to_owned(), app.clone())).collect(),
             before: None,
             brought: Names::default(),
+            appeared: Names::default(),
+            came: Some(Uids::default()),
             gone: BTreeSet::new(),
         }
     }

@@ -5,18 +5,23 @@
 mod tests;
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::time::Duration;
 
 use futures::FutureExt;
+use tiphys_cluster::RequestError;
+use tiphys_model::{AppIx, Plan};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{sleep, timeout};
 
-use super::{DeployedGraph, GraphError, GraphStore};
+use super::{Containers, DeployedGraph, GraphError, GraphStore};
 use crate::lease::Fence;
 
 /// What changes within this time is written at once.
 const INTERVAL: Duration = Duration::from_secs(5);
+/// How long it looks for what came with apps before it writes without that.
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the end of a run waits for a write that is under way.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often the last write is tried, and the pause between.
@@ -25,17 +30,26 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) struct GraphRecorder {
     store: GraphStore,
+    containers: Containers,
     graph: RefCell<DeployedGraph>,
+    /// Apps that are Done, and whose namespaces and CRDs are not noted yet.
+    unnoted: RefCell<BTreeSet<String>>,
     changed: Notify,
 }
 
 impl GraphRecorder {
     /// `graph` is what the store has.
-    pub(crate) fn new(store: GraphStore, graph: DeployedGraph) -> Self {
-        GraphRecorder { store, graph: RefCell::new(graph), changed: Notify::new() }
+    pub(crate) fn new(store: GraphStore, containers: Containers, graph: DeployedGraph) -> Self {
+        let (graph, unnoted) = (RefCell::new(graph), RefCell::default());
+        GraphRecorder { store, containers, graph, unnoted, changed: Notify::new() }
     }
 
-    pub(crate) fn change(&self, change: impl FnOnce(&mut DeployedGraph)) {
+    pub(crate) fn done(&self, plan: &Plan, app: AppIx) {
+        self.unnoted.borrow_mut().insert(plan.app(app).app.name.to_string());
+        self.change(|graph| graph.done(plan, app));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut DeployedGraph)) {
         change(&mut self.graph.borrow_mut());
         self.changed.notify_one();
     }
@@ -55,14 +69,30 @@ impl GraphRecorder {
     /// Writes the last state. One odd answer is not the end: without this write, the next run
     /// would not know how this one went.
     pub(crate) async fn finish(self) -> Result<(), GraphError> {
+        let noted = self.note_came().await;
         let graph = self.graph.into_inner();
         for _ in 1..TRIES {
             match self.store.write(&graph).await {
                 Err(GraphError::Request(_)) => sleep(PAUSE).await,
-                written => return written,
+                Err(error) => return Err(error),
+                Ok(()) => return Ok(noted?),
             }
         }
-        self.store.write(&graph).await
+        self.store.write(&graph).await?;
+        Ok(noted?)
+    }
+
+    /// Notes which namespaces and CRDs came with the apps that are Done.
+    async fn note_came(&self) -> Result<(), RequestError> {
+        let apps = self.unnoted.borrow().clone();
+        let brought = self.containers.brought_by(&apps).await?;
+        if !self.graph.borrow().unnoted(&brought).is_empty() {
+            // Without the right to list them, a teardown cannot do more than go by their names.
+            let there = self.containers.list().await?.unwrap_or_default();
+            self.graph.borrow_mut().note_came(&brought, &there);
+        }
+        self.unnoted.borrow_mut().retain(|app| !apps.contains(app));
+        Ok(())
     }
 
     /// One write at a time, none of which is given up halfway when the run ends: it could arrive
@@ -77,6 +107,7 @@ impl GraphRecorder {
                 () = due => {}
                 _ = &mut ended => return,
             }
+            let noted = timeout(READ_TIMEOUT, self.note_came()).await;
             if !fence.allows(WRITE_TIMEOUT) {
                 continue;
             }
@@ -84,7 +115,7 @@ impl GraphRecorder {
             self.changed.notified().now_or_never();
             let graph = self.graph.borrow().clone();
             let written = timeout(WRITE_TIMEOUT, self.store.write(&graph)).await;
-            if !matches!(written, Ok(Ok(()))) {
+            if !matches!((noted, written), (Ok(Ok(())), Ok(Ok(())))) {
                 // The next write has it too. If none succeeds, the last one says why.
                 self.changed.notify_one();
             }

@@ -11,17 +11,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{ListParams, PartialObjectMeta, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use tiphys_model::PlatformName;
 
+use super::DeployedGraph;
 use super::error::{GraphError, NOT_KEPT};
-use super::{DeployedGraph, Names};
 use tiphys_cluster::names::{self, FIELD_MANAGER, GraphNames, MANAGED_BY, PLATFORM_LABEL};
-use tiphys_cluster::{Cause, RequestError, delete};
+use tiphys_cluster::{RequestError, delete};
 
 /// A ConfigMap takes a little more than a million bytes, and base64 makes four of three.
 const SHARD: usize = 700_000;
@@ -32,7 +31,6 @@ const CONTINUED: &str = "tiphys.dev/continued-in";
 
 /// Where it is kept.
 pub struct GraphStore {
-    client: Client,
     maps: Api<ConfigMap>,
     names: GraphNames,
     /// How many bytes go into each.
@@ -44,7 +42,6 @@ impl GraphStore {
     #[must_use]
     pub fn new(client: &Client, namespace: &str, platform: &PlatformName) -> Self {
         GraphStore {
-            client: client.clone(),
             maps: Api::namespaced(client.clone(), namespace),
             names: names::graph(platform),
             shard: SHARD,
@@ -186,25 +183,6 @@ impl GraphStore {
         let written = self.maps.patch(name, &params, &Patch::Apply(map)).await;
         written.map_err(RequestError::because(NOT_KEPT))?;
         Ok(())
-    }
-
-    /// What the cluster has now; nothing, if the caller may not list it. A teardown then leaves
-    /// namespaces and CRDs where they are, so any other failure is an error: it would be the same.
-    pub(crate) async fn list_before(&self) -> Result<Option<Names>, RequestError> {
-        let all = ListParams::default();
-        let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        let crds: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        let listed =
-            async { Ok((namespaces.list_metadata(&all).await?, crds.list_metadata(&all).await?)) };
-        let what = "the namespaces and CRDs cannot be listed";
-        match listed.await.map_err(RequestError::because(what)) {
-            Ok((namespaces, crds)) => Ok(Some(Names {
-                namespaces: namespaces.items.iter().map(ResourceExt::name_any).collect(),
-                crds: crds.items.iter().map(ResourceExt::name_any).collect(),
-            })),
-            Err(error) if error.cause() == Cause::Denied => Ok(None),
-            Err(error) => Err(error),
-        }
     }
 }
 

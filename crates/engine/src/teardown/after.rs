@@ -9,8 +9,8 @@ use super::inventory::{Division, Kept};
 use super::leftovers::{self, Leftover, Search};
 use super::{Context, End, Extent, Teardown, TeardownError, TeardownOutcome, namespaces_and_crds};
 use crate::graph::DeployedGraph;
-use tiphys_cluster::ObjectName;
 use tiphys_cluster::names;
+use tiphys_cluster::{Kinds, ObjectName, RequestError};
 use tiphys_install::configure;
 
 impl Teardown {
@@ -27,14 +27,10 @@ impl Teardown {
             }
             Extent::Platform => {}
         }
-        let beside = Beside::read(&self.client, &self.platform.argocd.namespace, |_| false).await?;
-        let kinds = context.app_resources.kinds();
-        let division = beside.divide(&self.client, kinds, &self.platform, &graph).await?;
-        let Division { going, alone, kept, .. } = division;
-        let (namespaces, crds) = (going.namespaces.len(), going.crds.len());
-        context.note(format!("removing {namespaces} namespaces and {crds} CRDs"));
-        leftovers::remove_objects(kinds, &alone, self.removal_timeout()).await?;
-        namespaces_and_crds::remove(&self.client, &going, self.removal_timeout()).await?;
+        // Others may have brought kinds meanwhile.
+        let kinds = &Kinds::discover(&self.client).await?;
+        let (beside, Division { going, kept, .. }) =
+            self.remove_what_came(context, kinds, &graph).await?;
         if self.options.keep_primitives {
             self.hold(&context.run).release_all(&graph.gone).await?;
         } else {
@@ -42,6 +38,37 @@ impl Teardown {
         }
         let (client, graph, came, beside) = (&self.client, &graph, &going, &beside);
         self.see_to_leftovers(context, Search { client, kinds, graph, came, beside }, kept).await
+    }
+
+    /// Removes what came with the platform, and tells what stays. Others may make objects at any
+    /// time, so all is read again after each wait.
+    async fn remove_what_came(
+        &self,
+        context: &Context<'_>,
+        kinds: &Kinds,
+        graph: &DeployedGraph,
+    ) -> Result<(Beside, Division), TeardownError> {
+        let (client, timeout) = (&self.client, self.removal_timeout());
+        let read = async || -> Result<(Beside, Division), RequestError> {
+            let namespace = &self.platform.argocd.namespace;
+            let beside = Beside::read(client, namespace, |_| false).await?;
+            let division = beside.divide(client, kinds, &self.platform, graph).await?;
+            Ok((beside, division))
+        };
+        let (mut beside, mut division) = read().await?;
+        let (namespaces, crds) = (division.going.namespaces.len(), division.going.crds.len());
+        context.note(format!("removing {namespaces} namespaces and {crds} CRDs"));
+        if !division.alone.is_empty() {
+            leftovers::remove_objects(kinds, &division.alone, timeout).await?;
+            (beside, division) = read().await?;
+        }
+        let namespaces = &division.uids.namespaces;
+        if !namespaces.is_empty() {
+            namespaces_and_crds::remove_namespaces(client, namespaces, timeout).await?;
+            (beside, division) = read().await?;
+        }
+        namespaces_and_crds::remove_crds(client, &division.uids.crds, timeout).await?;
+        Ok((beside, division))
     }
 
     async fn remove_primitives(

@@ -4,9 +4,9 @@ use kube::{Api, ResourceExt};
 use tiphys_model::{AppIx, Plan, Role};
 
 use super::generators::{self, Generators};
-use super::{Context, Extent, Teardown, TeardownError, namespaces_and_crds, volumes};
+use super::{Context, Extent, Teardown, TeardownError, volumes};
 use crate::frozen::FrozenOperations;
-use crate::graph::{DeployedGraph, GraphStore};
+use crate::graph::{self, DeployedGraph, GraphStore};
 use crate::hold::HoldError;
 use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::Application;
@@ -33,11 +33,11 @@ impl Teardown {
                 Vec::new()
             }
         };
-        graph.brought.extend(namespaces_and_crds::brought(removed.iter().copied()));
+        graph.brought.extend(graph::brought(removed.iter().copied()));
         self.refuse_cascades(context.app_resources.kinds(), &graph, &removed).await?;
         if self.options.retain_volumes {
             // Those of an earlier attempt too: its apps may be gone, and their claims not yet.
-            let mut namespaces = namespaces_and_crds::used(removed.iter().copied()).namespaces;
+            let mut namespaces = graph::used(removed.iter().copied()).namespaces;
             namespaces.extend(graph.brought.namespaces.iter().cloned());
             let changed = volumes::retain(&self.client, &namespaces).await?;
             context.note(format!("set {changed} volumes to Retain"));

@@ -10,8 +10,8 @@ use tiphys_cluster::{Cause, Kinds, RequestError, names};
 use tiphys_model::Platform;
 
 use super::inventory::{Division, Inventory};
-use super::namespaces_and_crds::{self, removable};
-use crate::graph::{DeployedGraph, Names};
+use super::namespaces_and_crds::removable;
+use crate::graph::{self, DeployedGraph, Names};
 
 /// All Applications that are there, as far as they concern what came with a platform.
 #[derive(Default)]
@@ -55,7 +55,7 @@ impl Beside {
     }
 
     fn note(&mut self, application: &Application, own: &str) {
-        self.used.extend(namespaces_and_crds::used(std::iter::once(application)));
+        self.used.extend(graph::used(std::iter::once(application)));
         let name = application.name().to_owned();
         self.in_project.insert(application.spec.project.clone(), name.clone());
         // One in another namespace may be of this Argo CD, which then names the namespace too, or
@@ -100,7 +100,8 @@ impl Beside {
             others: self.tracked_as.clone(),
             namespaces: &graph.came_with_it().namespaces & &found.namespaces,
         };
-        Ok(Inventory::read(kinds, found, &judged_by).await?.divide(found))
+        let noted = graph.came.clone().unwrap_or_default();
+        Ok(Inventory::read(kinds, found, &noted, judged_by).await?.divide(found))
     }
 }
 

@@ -1,21 +1,24 @@
 //! What is in the namespaces, and of the kinds, that came with a platform: whose it is, and what
 //! has to stay for the sake of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use kube::api::{ApiResource, ObjectMeta};
 use tiphys_assess::ownership::{self, Object, Ownership, Whose};
 use tiphys_cluster::{Kinds, Listed, ObjectName, RequestError};
 
-use crate::graph::Names;
+use crate::graph::{Names, Uids};
 
+const MADE_ANEW: &str = "somebody has made it anew: it is not the one that came with the platform";
 const CRDS: &str = "apiextensions.k8s.io";
 
 /// Objects that were read, each with its judgement, and kinds that could not be.
 pub(super) struct Inventory {
     found: Vec<Entry>,
     unlisted: Vec<Unlisted>,
+    /// Namespaces and CRDs that have a name of those that came with the platform, and another uid.
+    made_anew: BTreeSet<Container>,
 }
 
 struct Entry {
@@ -48,6 +51,8 @@ impl fmt::Display for Kept {
 pub(super) struct Division {
     /// Namespaces and CRDs that go, with all that is in them.
     pub(super) going: Names,
+    /// Those of them that are there.
+    pub(super) uids: Uids,
     /// Objects that go by themselves, because what they are in stays.
     pub(super) alone: Vec<(ObjectName, Option<String>)>,
     pub(super) kept: Vec<Kept>,
@@ -56,11 +61,13 @@ pub(super) struct Division {
 }
 
 impl Inventory {
-    /// Reads these namespaces and CRDs, all that is in them, and all that they define.
+    /// Reads these namespaces and CRDs, all that is in them, and all that they define. `noted` are
+    /// the uids of those that came with the platform.
     pub(super) async fn read(
         kinds: &Kinds,
         came: &Names,
-        platform: &ownership::Platform,
+        noted: &Uids,
+        mut platform: ownership::Platform,
     ) -> Result<Self, RequestError> {
         let (mut objects, mut crds, mut unlisted) = (Vec::new(), Vec::new(), Vec::new());
         let nothing = came.namespaces.is_empty() && came.crds.is_empty();
@@ -80,21 +87,27 @@ impl Inventory {
                 unlisted.push(Unlisted { kind: resource.kind.clone(), crd });
             }
         }
-        let judged = ownership::judge(&objects, platform);
+        let made_anew = made_anew(&objects, noted);
+        // Whoever has made a namespace may also have made what is in it.
+        platform.namespaces.retain(|name| !made_anew.contains(&Container::Namespace(name.clone())));
+        let judged = ownership::judge(&objects, &platform);
         let found = objects.into_iter().zip(judged).zip(crds);
         let found = found.map(|((object, whose), crd)| Entry { object, whose, crd });
-        Ok(Inventory { found: found.collect(), unlisted })
+        Ok(Inventory { found: found.collect(), unlisted, made_anew })
     }
 
     /// What must not go, and the namespaces and CRDs that it needs.
     pub(super) fn divide(&self, came: &Names) -> Division {
         let mut needed: BTreeMap<Container, String> = BTreeMap::new();
         let mut kept = Vec::new();
+        for container in &self.made_anew {
+            needed.insert(container.clone(), MADE_ANEW.to_owned());
+        }
         for Entry { object, whose, crd } in self.found.iter().filter(|entry| !entry.whose.goes()) {
             if let Some(container) = Container::of(object) {
                 // Nobody marks a namespace as made for an app.
                 if *whose != Ownership::Foreign(Whose::Unmarked) {
-                    needed.insert(container, whose.to_string());
+                    needed.entry(container).or_insert_with(|| whose.to_string());
                 }
                 continue;
             }
@@ -127,7 +140,22 @@ impl Inventory {
         for entry in self.found.iter().filter(|entry| came.crds.contains(&entry.crd)) {
             *defined.entry(entry.crd.clone()).or_default() += 1;
         }
-        Division { alone: self.alone(&going), going, kept, defined }
+        let uids = self.uids().only(&going);
+        Division { alone: self.alone(&going), going, uids, kept, defined }
+    }
+
+    fn uids(&self) -> Uids {
+        let mut uids = Uids::default();
+        for Entry { object, .. } in &self.found {
+            match Container::of(object) {
+                Some(Container::Namespace(name)) => {
+                    uids.namespaces.insert(name, object.uid.clone())
+                }
+                Some(Container::Crd(name)) => uids.crds.insert(name, object.uid.clone()),
+                None => None,
+            };
+        }
+        uids
     }
 
     /// What goes, and is in nothing that does. What has an owner goes with that.
@@ -174,6 +202,21 @@ impl Container {
         let [group, kind] = [group, kind].map(str::to_owned);
         ObjectName { group, kind, namespace: String::new(), name }
     }
+}
+
+/// The namespaces and CRDs among these objects that are not those that were noted.
+fn made_anew(objects: &[Object], noted: &Uids) -> BTreeSet<Container> {
+    let other =
+        |object: &Object, noted: Option<&String>| noted.is_some_and(|uid| *uid != object.uid);
+    let containers = objects.iter().filter_map(|object| {
+        let container = Container::of(object)?;
+        let noted = match &container {
+            Container::Namespace(name) => noted.namespaces.get(name),
+            Container::Crd(name) => noted.crds.get(name),
+        };
+        other(object, noted).then_some(container)
+    });
+    containers.collect()
 }
 
 /// CRDs are called so: `plural.group`.
@@ -234,7 +277,8 @@ mod tests {
             kind: (*kind).to_owned(),
             crd: format!("{}s.x", kind.to_lowercase()),
         });
-        let inventory = Inventory { found, unlisted: unlisted.collect() };
+        let (unlisted, made_anew) = (unlisted.collect(), BTreeSet::new());
+        let inventory = Inventory { found, unlisted, made_anew };
         let Division { going, alone, kept, .. } =
             inventory.divide(&names(&["shop", "web"], &["things.x", "others.x"]));
         let alone = alone.iter().map(|(object, _)| object.to_string()).collect();
@@ -299,6 +343,26 @@ mod tests {
         let (going, _, kept) = divided(found, &[]);
         assert_eq!(going, names(&["shop"], &["others.x"]));
         assert_eq!(kept.len(), 2, "{kept:?}");
+    }
+
+    #[test]
+    fn what_has_the_name_and_another_uid_is_somebody_elses() {
+        let mut found: Vec<Entry> = ["Namespace shop", "Namespace web"]
+            .map(|object| entry(object, "namespaces.", Ownership::Foreign(Whose::Unmarked)))
+            .into();
+        found.push(entry("apiextensions.k8s.io/CustomResourceDefinition things.x", "", theirs()));
+        for (entry, uid) in found.iter_mut().zip(["1", "2", "3"]) {
+            entry.object.uid = uid.to_owned();
+        }
+        let uid = |name: &str, uid: &str| [(name.to_owned(), uid.to_owned())].into();
+        let noted = Uids { namespaces: uid("shop", "0"), crds: uid("things.x", "3") };
+        let objects: Vec<Object> = found.iter().map(|entry| entry.object.clone()).collect();
+        let made_anew = made_anew(&objects, &noted);
+        assert_eq!(made_anew, [Container::Namespace("shop".to_owned())].into());
+        let inventory = Inventory { found, unlisted: Vec::new(), made_anew };
+        let division = inventory.divide(&names(&["shop", "web"], &[]));
+        assert_eq!(division.uids, Uids { namespaces: uid("web", "2"), ..Uids::default() });
+        assert_eq!(division.kept[0].to_string(), format!("Namespace/shop: {MADE_ANEW}"));
     }
 
     #[test]

@@ -10,8 +10,8 @@ use tiphys_cluster::{Kinds, RequestError};
 use super::beside::Beside;
 use super::generators::{Generator, Generators};
 use super::inventory::{Division, Kept};
-use super::{Extent, Teardown, TeardownError, namespaces_and_crds, volumes};
-use crate::graph::DeployedGraph;
+use super::{Extent, Teardown, TeardownError, volumes};
+use crate::graph::{self, DeployedGraph};
 
 /// All that would go, and what would stay.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Teardown {
     async fn forecast_division(&self, removed: &[&Application]) -> Result<Division, RequestError> {
         let mut graph =
             self.graph.clone().unwrap_or_else(|| DeployedGraph::new(&self.platform, None));
-        graph.brought.extend(namespaces_and_crds::brought(removed.iter().copied()));
+        graph.brought.extend(graph::brought(removed.iter().copied()));
         let kinds = Kinds::discover(&self.client).await?;
         let beside = self.beside().await?;
         beside.divide(&self.client, &kinds, &self.platform, &graph).await

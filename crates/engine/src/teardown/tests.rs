@@ -1,5 +1,7 @@
 //! In which order a teardown asks for things, and what it leaves whatever the end.
 
+mod containers;
+
 use std::time::Duration;
 
 use http::Method;

@@ -104,6 +104,9 @@ fn reconcile(objects: &mut Objects<'_>, path: &str, creates: &[&str]) {
         object["status"]["operationState"]["phase"] = "Failed".into();
     } else if let Some(operation) = &operation {
         sync(&mut object["status"], operation, &stamp(version));
+        if let Some(namespace) = object["spec"]["destination"]["namespace"].as_str() {
+            create(objects, &format!("/api/v1/namespaces/{namespace}"));
+        }
         if path == application(ROOT) {
             let resource =
                 |name| json!({ "group": "argoproj.io", "kind": "Application", "name": name });
@@ -143,6 +146,13 @@ pub(crate) fn freeze(server: &Server, app: &str) {
             json!({ "phase": phase, "message": message, "operation": object["operation"] });
         objects.put(&application(app), object);
     });
+}
+
+/// As with `CreateNamespace=true`.
+fn create(objects: &mut Objects<'_>, namespace: &str) {
+    if objects.get(namespace).is_none() {
+        objects.put(namespace, json!({}));
+    }
 }
 
 fn sync(status: &mut Value, operation: &Value, finished_at: &str) {

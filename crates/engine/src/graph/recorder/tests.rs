@@ -12,7 +12,9 @@ async fn recorder(server: &Server) -> (GraphRecorder, Lease) {
     let platform = testkit::platform();
     let lease = Lease::acquire(server.client(), "argocd", "tiphys-prod", "us", "deploy", |_| {});
     let store = GraphStore::new(&server.client(), "argocd", &platform.name);
-    (GraphRecorder::new(store, DeployedGraph::new(&platform, None)), lease.await.unwrap())
+    let containers = Containers::new(&server.client(), "argocd");
+    let graph = DeployedGraph::new(&platform, None);
+    (GraphRecorder::new(store, containers, graph), lease.await.unwrap())
 }
 
 async fn kept(server: &Server) -> Vec<String> {

@@ -230,22 +230,3 @@ async fn platforms_are_found_by_their_label() {
     let selector = server.asked().last().unwrap().path.clone();
     assert!(selector.contains("labelSelector=") && selector.contains("managed-by"), "{selector}");
 }
-
-#[tokio::test(start_paused = true)]
-async fn what_was_there_before_is_unknown_only_to_who_may_not_list_it() {
-    for path in ["/api/v1/namespaces", "customresourcedefinitions"] {
-        for (code, exit) in REFUSALS {
-            let server = Server::default();
-            server.next(Method::GET, path, Answer::refused(code, "no"));
-            match store(&server).list_before().await {
-                Ok(None) => assert_eq!(exit, Exit::Credentials, "{path} {code}"),
-                Err(error) => {
-                    assert_eq!(error.explain().exit, exit, "{path} {code}");
-                    assert_ne!(exit, Exit::Credentials);
-                }
-                Ok(Some(names)) => panic!("{names:?}"),
-            }
-        }
-    }
-    assert_eq!(store(&Server::default()).list_before().await.unwrap(), Some(Names::default()));
-}
