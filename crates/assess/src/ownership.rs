@@ -5,6 +5,7 @@
 //! resource definition (CRD) that it needs.
 
 mod marks;
+mod others;
 #[cfg(test)]
 mod tests;
 
@@ -12,12 +13,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 pub use marks::{keep, tracking_app};
+pub use others::Others;
 
 /// What is to be known of an object: its metadata.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Object {
     pub group: String,
     pub kind: String,
+    /// What the API calls objects of this kind.
+    pub plural: String,
     /// Empty for what is cluster-wide.
     pub namespace: String,
     pub name: String,
@@ -42,6 +46,8 @@ pub struct Platform {
     pub others: BTreeSet<String>,
     /// Namespaces that came with it.
     pub namespaces: BTreeSet<String>,
+    /// What of others may go with it.
+    pub including: Vec<Others>,
 }
 
 /// Whose an object is.
@@ -55,6 +61,8 @@ pub enum Ownership {
     Ambient,
     Kept(Keep),
     Foreign(Whose),
+    /// Somebody else's, and named to go with the platform.
+    Taken(Whose),
 }
 
 /// Why an object is to be kept.
@@ -89,7 +97,7 @@ impl Ownership {
     #[must_use]
     pub fn goes(&self) -> bool {
         match self {
-            Ownership::Ours | Ownership::Derived | Ownership::Ambient => true,
+            Ownership::Ours | Ownership::Derived | Ownership::Ambient | Ownership::Taken(_) => true,
             Ownership::Kept(_) | Ownership::Foreign(_) => false,
         }
     }
@@ -102,7 +110,7 @@ impl fmt::Display for Ownership {
             Ownership::Derived => f.write_str("it was made for the platform"),
             Ownership::Ambient => f.write_str("every namespace has it"),
             Ownership::Kept(keep) => keep.fmt(f),
-            Ownership::Foreign(whose) => whose.fmt(f),
+            Ownership::Foreign(whose) | Ownership::Taken(whose) => whose.fmt(f),
         }
     }
 }
@@ -149,41 +157,82 @@ pub fn judge(objects: &[Object], platform: &Platform) -> Vec<Ownership> {
         .zip(&owners)
         .map(|(object, owners)| {
             let mark = marks::own_mark(object, platform);
-            mark.or_else(|| owners.is_empty().then(|| unowned(object, platform)))
+            let fate = mark.or_else(|| owners.is_empty().then(|| unowned(object, platform)))?;
+            Some(platform.taking(object, fate))
         })
         .collect();
-    follow_owners(objects, &owners, &mut judged);
+    let named = |object: &Object| platform.names(object);
+    follow_owners(objects, &owners, named, &mut judged);
     // What is left hangs on owners that go round in a circle. There, those that are somebody
     // else's by themselves come first.
     for (fate, object) in judged.iter_mut().zip(objects).filter(|(fate, _)| fate.is_none()) {
-        *fate = Some(unowned(object, platform)).filter(|fate| !fate.goes());
+        let alone = platform.taking(object, unowned(object, platform));
+        *fate = Some(alone).filter(|fate| !fate.goes());
     }
-    follow_owners(objects, &owners, &mut judged);
+    follow_owners(objects, &owners, named, &mut judged);
+    // What is named and has an owner that stays may have another one of which nobody knows.
+    follow_owners(objects, &owners, |_| false, &mut judged);
     let settled = judged.into_iter().zip(objects);
-    settled.map(|(fate, object)| fate.unwrap_or_else(|| unowned(object, platform))).collect()
+    settled
+        .map(|(fate, object)| {
+            fate.unwrap_or_else(|| platform.taking(object, unowned(object, platform)))
+        })
+        .collect()
 }
 
 /// Judges what belongs to something that is judged: it stays if one of its owners does, and goes if
-/// all do.
-fn follow_owners(objects: &[Object], owners: &[Vec<usize>], judged: &mut [Option<Ownership>]) {
+/// all do. What is named to go stays only with an owner that must not go.
+fn follow_owners(
+    objects: &[Object],
+    owners: &[Vec<usize>],
+    named: impl Fn(&Object) -> bool,
+    judged: &mut [Option<Ownership>],
+) {
     loop {
         let mut changed = false;
         for at in 0..objects.len() {
             if judged[at].is_some() {
                 continue;
             }
-            let known = || owners[at].iter().filter(|owner| judged[**owner].is_some());
-            let stays = known().find(|owner| judged[**owner].as_ref().is_some_and(|f| !f.goes()));
+            let fates: Vec<(usize, &Ownership)> = owners[at]
+                .iter()
+                .filter_map(|owner| Some((*owner, judged[*owner].as_ref()?)))
+                .collect();
+            let all_known = fates.len() == owners[at].len();
+            let stays = fates.iter().find(|(_, fate)| !fate.goes());
+            let bound = fates.iter().any(|(_, fate)| {
+                matches!(fate, Ownership::Kept(_) | Ownership::Foreign(Whose::Owner(_)))
+            });
             let fate = match stays {
-                Some(owner) => Some(Ownership::Foreign(Whose::Owner(objects[*owner].to_string()))),
-                None if known().count() == owners[at].len() => Some(Ownership::Derived),
-                None => None,
+                Some((owner, _)) => {
+                    let whose = Whose::Owner(objects[*owner].to_string());
+                    if bound || !named(&objects[at]) {
+                        Some(Ownership::Foreign(whose))
+                    } else {
+                        all_known.then_some(Ownership::Taken(whose))
+                    }
+                }
+                None => all_known.then_some(Ownership::Derived),
             };
             changed |= fate.is_some();
             judged[at] = fate;
         }
         if !changed {
             return;
+        }
+    }
+}
+
+impl Platform {
+    fn names(&self, object: &Object) -> bool {
+        self.including.iter().any(|others| others.include(object))
+    }
+
+    /// What is somebody else's, and named, goes.
+    fn taking(&self, object: &Object, fate: Ownership) -> Ownership {
+        match fate {
+            Ownership::Foreign(whose) if self.names(object) => Ownership::Taken(whose),
+            fate => fate,
         }
     }
 }

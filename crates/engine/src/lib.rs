@@ -30,6 +30,6 @@ pub use lease::{Fence, Lease, LeaseError};
 pub use run_update::RunUpdate;
 pub use signals::{SignalError, Signals};
 pub use teardown::{
-    Extent, ForcedFinalizer, Kept, Leftover, Teardown, TeardownError, TeardownOptions,
+    Extent, ForcedFinalizer, Kept, Leftover, Others, Teardown, TeardownError, TeardownOptions,
     TeardownOutcome, TeardownPreview,
 };

@@ -43,6 +43,7 @@ pub use leftovers::leftovers;
 pub use preview::TeardownPreview;
 use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::{self, Application};
+pub use tiphys_assess::ownership::Others;
 use tiphys_cluster::Kinds;
 use tiphys_cluster::agent::{self, Guard};
 use tiphys_cluster::names;
@@ -84,6 +85,8 @@ pub struct TeardownOptions {
     pub keep_primitives: bool,
     /// What is left over is removed too, if somebody says yes.
     pub clean_leftovers: bool,
+    /// What of others goes too. What is to be kept does not.
+    pub including: Vec<Others>,
     /// Objects whose finalizers are removed by force.
     pub forced: Vec<ForcedFinalizer>,
 }

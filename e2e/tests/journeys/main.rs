@@ -103,6 +103,12 @@ fn main() -> ExitCode {
             teardown::others::stay_in_a_namespace_of_an_app,
         ),
         Case::new("teardown_lets_argo_cd_run_its_hooks", teardown::hooks::after_the_deletion),
+        Case::new(
+            "teardown_keeps_a_namespace_that_was_made_anew",
+            teardown::others::stay_in_a_namespace_that_was_made_anew,
+        )
+        .soak(),
+        Case::new("teardown_takes_others_along_when_told", teardown::others::go_when_told).soak(),
         Case::new("teardown_resumes_after_being_killed", teardown::after_kills),
         Case::new("runs_survive_odd_answers", odd::answers),
         Case::new("deploy_prunes_what_left_the_file", teardown::of_what_left_the_file),

@@ -13,6 +13,7 @@ fn platform() -> Platform {
         installation: None,
         others: set(&["blog"]),
         namespaces: set(&["shop"]),
+        including: Vec::new(),
     }
 }
 
@@ -65,6 +66,7 @@ fn told(ownership: &Ownership) -> String {
         Ownership::Ambient => "ambient".to_owned(),
         Ownership::Kept(_) => format!("kept: {ownership}"),
         Ownership::Foreign(_) => format!("foreign: {ownership}"),
+        Ownership::Taken(_) => format!("taken: {ownership}"),
     }
 }
 
@@ -266,4 +268,59 @@ proptest! {
         backward.reverse();
         prop_assert_eq!(forward, backward);
     }
+}
+
+fn taking(named: &str, objects: &[Object]) -> Vec<String> {
+    let including = vec![named.parse().unwrap()];
+    judge(objects, &Platform { including, ..platform() }).iter().map(told).collect()
+}
+
+#[test]
+fn what_is_named_goes_although_it_is_somebody_elses() {
+    let mut theirs = object("cert-manager.io/Certificate:web/a").created_by("kubectl-create");
+    theirs.plural = "certificates".to_owned();
+    let taken = "taken: `kubectl-create` has created it";
+    let stays = "foreign: `kubectl-create` has created it";
+    for (named, expected) in [
+        ("Certificate", taken),
+        ("Certificate.cert-manager.io", taken),
+        ("certificates.cert-manager.io", taken),
+        ("web", taken),
+        ("Certificate.example.org", stays),
+        ("Issuer", stays),
+        ("shop", stays),
+        ("certificates", stays),
+    ] {
+        assert_eq!(taking(named, std::slice::from_ref(&theirs)), [expected], "{named}");
+    }
+    let namespace = object("Namespace:web").created_by("kubectl-create");
+    assert_eq!(taking("web", &[namespace]), [taken]);
+    for wrong in ["", "a/b", ".x", "Certificate.", "two words"] {
+        wrong.parse::<Others>().unwrap_err();
+    }
+}
+
+#[test]
+fn what_is_kept_never_goes_nor_what_belongs_to_it() {
+    let sync = "argocd.argoproj.io/sync-options";
+    let kept = object("Secret:web/kept").annotated(sync, "Delete=false");
+    let below = object("Secret:web/below").owned_by(&kept);
+    let theirs = object("ConfigMap:web/theirs").created_by("kubectl-create");
+    let made = object("Secret:web/made").owned_by(&theirs);
+    let both = object("Secret:web/both").owned_by(&theirs).owned_by(&kept);
+    let objects = [kept, below, theirs, made, both];
+    assert_eq!(
+        taking("Secret", &objects),
+        [
+            "kept: it has the sync option `Delete=false`",
+            "foreign: it belongs to Secret/web/kept, which stays",
+            "foreign: `kubectl-create` has created it",
+            "taken: it belongs to ConfigMap/web/theirs, which stays",
+            "foreign: it belongs to ConfigMap/web/theirs, which stays",
+        ]
+    );
+    let judged = taking("web", &objects);
+    assert!(judged[0].starts_with("kept") && judged[1].starts_with("foreign"), "{judged:?}");
+    assert_eq!(judged[2..4], ["taken: `kubectl-create` has created it", "derived"]);
+    assert!(judged[4].starts_with("foreign"), "{judged:?}");
 }

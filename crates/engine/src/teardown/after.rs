@@ -52,7 +52,8 @@ impl Teardown {
         let read = async || -> Result<(Beside, Division), RequestError> {
             let namespace = &self.platform.argocd.namespace;
             let beside = Beside::read(client, namespace, |_| false).await?;
-            let division = beside.divide(client, kinds, &self.platform, graph).await?;
+            let (platform, including) = (&self.platform, &self.options.including);
+            let division = beside.divide(client, kinds, platform, graph, including).await?;
             Ok((beside, division))
         };
         let (mut beside, mut division) = read().await?;

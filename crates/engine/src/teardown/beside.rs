@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
 use tiphys_argocd::application::{self, Application};
-use tiphys_assess::ownership;
+use tiphys_assess::ownership::{self, Others};
 use tiphys_cluster::{Cause, Kinds, RequestError, names};
 use tiphys_model::Platform;
 
@@ -78,9 +78,10 @@ impl Beside {
         kinds: &Kinds,
         platform: &Platform,
         graph: &DeployedGraph,
+        including: &[Others],
     ) -> Result<Division, RequestError> {
         let came = removable(graph.came_with_it(), &platform.argocd.namespace, &self.used);
-        self.divide_in(client, kinds, platform, graph, &came).await
+        self.divide_in(client, kinds, platform, graph, &came, including).await
     }
 
     /// The same for these namespaces and CRDs, whoever uses them.
@@ -91,6 +92,7 @@ impl Beside {
         platform: &Platform,
         graph: &DeployedGraph,
         found: &Names,
+        including: &[Others],
     ) -> Result<Division, RequestError> {
         let apps = graph.apps.keys().chain(&graph.gone).cloned();
         let judged_by = ownership::Platform {
@@ -99,6 +101,7 @@ impl Beside {
             installation: installation(client, &platform.argocd.namespace).await?,
             others: self.tracked_as.clone(),
             namespaces: &graph.came_with_it().namespaces & &found.namespaces,
+            including: including.to_vec(),
         };
         let noted = graph.came.clone().unwrap_or_default();
         Ok(Inventory::read(kinds, found, &noted, judged_by).await?.divide(found))

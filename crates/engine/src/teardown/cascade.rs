@@ -35,7 +35,9 @@ impl Teardown {
             }
         }
         let beside = self.beside().await?;
-        let division = beside.divide_in(&self.client, kinds, &self.platform, graph, &found).await?;
+        let including = &self.options.including;
+        let division =
+            beside.divide_in(&self.client, kinds, &self.platform, graph, &found, including).await?;
         for (app, namespace) in applied {
             let held = held_in(&division, namespace);
             if found.namespaces.contains(namespace) && !held.is_empty() {

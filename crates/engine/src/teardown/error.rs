@@ -42,6 +42,11 @@ pub enum TeardownError {
         /// That have this kind.
         groups: Vec<String>,
     },
+    /// `--including-others` names nothing that would stay otherwise.
+    NothingNamed {
+        named: String,
+        candidates: Vec<String>,
+    },
     GeneratorRefused {
         generator: String,
         source: CallError,
@@ -127,6 +132,16 @@ impl Explain for TeardownError {
                         .hint("remove the finalizer with `kubectl edit`"),
                 }
             }
+            TeardownError::NothingNamed { named, candidates } => Explanation::new(
+                Exit::Usage,
+                format!("`--including-others {named}` names nothing that could be taken along"),
+                "no object of somebody else's is of that kind or in that namespace, among what \
+                 came with the platform",
+            )
+            .hint(match &candidates[..] {
+                [] => "leave it out: there is nothing of others to take along".to_owned(),
+                candidates => format!("what could be named: {}", candidates.join(", ")),
+            }),
             TeardownError::GeneratorRefused { generator, source } => Explanation::new(
                 exit_of(source),
                 format!("the generator `{generator}` cannot be removed"),

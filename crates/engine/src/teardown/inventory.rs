@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use kube::api::{ApiResource, ObjectMeta};
-use tiphys_assess::ownership::{self, Object, Ownership, Whose};
+use tiphys_assess::ownership::{self, Object, Others, Ownership, Whose};
 use tiphys_cluster::{Kinds, Listed, ObjectName, RequestError};
 
 use crate::graph::{Names, Uids};
@@ -19,6 +19,7 @@ pub(super) struct Inventory {
     unlisted: Vec<Unlisted>,
     /// Namespaces and CRDs that have a name of those that came with the platform, and another uid.
     made_anew: BTreeSet<Container>,
+    including: Vec<Others>,
 }
 
 struct Entry {
@@ -56,6 +57,12 @@ pub(super) struct Division {
     /// Objects that go by themselves, because what they are in stays.
     pub(super) alone: Vec<(ObjectName, Option<String>)>,
     pub(super) kept: Vec<Kept>,
+    /// What is somebody else's and goes, because it was named, and whose it is.
+    pub(super) taken: Vec<(ObjectName, String)>,
+    /// Which of those that were named to go have nothing that goes.
+    pub(super) unmatched: Vec<Others>,
+    /// What could be named: kinds and namespaces of what is somebody else's.
+    pub(super) candidates: BTreeSet<String>,
     /// How many objects each CRD defines.
     pub(super) defined: BTreeMap<String, usize>,
 }
@@ -93,14 +100,16 @@ impl Inventory {
         let judged = ownership::judge(&objects, &platform);
         let found = objects.into_iter().zip(judged).zip(crds);
         let found = found.map(|((object, whose), crd)| Entry { object, whose, crd });
-        Ok(Inventory { found: found.collect(), unlisted, made_anew })
+        Ok(Inventory { found: found.collect(), unlisted, made_anew, including: platform.including })
     }
 
     /// What must not go, and the namespaces and CRDs that it needs.
     pub(super) fn divide(&self, came: &Names) -> Division {
         let mut needed: BTreeMap<Container, String> = BTreeMap::new();
         let mut kept = Vec::new();
-        for container in &self.made_anew {
+        let taken: BTreeSet<Container> =
+            self.taken_entries().filter_map(|entry| Container::of(&entry.object)).collect();
+        for container in self.made_anew.difference(&taken) {
             needed.insert(container.clone(), MADE_ANEW.to_owned());
         }
         for Entry { object, whose, crd } in self.found.iter().filter(|entry| !entry.whose.goes()) {
@@ -141,7 +150,57 @@ impl Inventory {
             *defined.entry(entry.crd.clone()).or_default() += 1;
         }
         let uids = self.uids().only(&going);
-        Division { alone: self.alone(&going), going, uids, kept, defined }
+        Division {
+            alone: self.alone(&going),
+            taken: self.taken(),
+            unmatched: self.unmatched(),
+            candidates: self.candidates(came),
+            going,
+            uids,
+            kept,
+            defined,
+        }
+    }
+
+    /// Without the namespaces and CRDs that would go anyway: nobody marks those.
+    fn taken_entries(&self) -> impl Iterator<Item = &Entry> {
+        self.found.iter().filter(|Entry { object, whose, .. }| match whose {
+            Ownership::Taken(Whose::Unmarked) => {
+                Container::of(object).is_none_or(|container| self.made_anew.contains(&container))
+            }
+            Ownership::Taken(_) => true,
+            _ => false,
+        })
+    }
+
+    fn taken(&self) -> Vec<(ObjectName, String)> {
+        let taken = self.taken_entries();
+        let mut taken: Vec<_> =
+            taken.map(|entry| (name(&entry.object), entry.whose.to_string())).collect();
+        taken.sort();
+        taken
+    }
+
+    fn unmatched(&self) -> Vec<Others> {
+        let matches =
+            |others: &&Others| self.taken_entries().any(|entry| others.include(&entry.object));
+        self.including.iter().filter(|others| !matches(others)).cloned().collect()
+    }
+
+    fn candidates(&self, came: &Names) -> BTreeSet<String> {
+        let theirs = self.found.iter().filter(|Entry { object, whose, .. }| {
+            matches!(whose, Ownership::Foreign(_) | Ownership::Taken(_))
+                && Container::of(object).is_none()
+        });
+        let names = theirs.flat_map(|Entry { object, .. }| {
+            let kind = match &*object.group {
+                "" => object.kind.clone(),
+                group => format!("{}.{group}", object.kind),
+            };
+            let namespace = came.namespaces.get(&object.namespace).cloned();
+            [Some(kind), namespace]
+        });
+        names.flatten().collect()
     }
 
     fn uids(&self) -> Uids {
@@ -161,8 +220,13 @@ impl Inventory {
     /// What goes, and is in nothing that does. What has an owner goes with that.
     fn alone(&self, going: &Names) -> Vec<(ObjectName, Option<String>)> {
         let alone = self.found.iter().filter(|Entry { object, whose, crd }| {
-            matches!(whose, Ownership::Ours | Ownership::Derived)
-                && object.owners.is_empty()
+            let by_itself = match whose {
+                Ownership::Ours | Ownership::Derived => object.owners.is_empty(),
+                // Its owners may stay.
+                Ownership::Taken(_) => true,
+                Ownership::Ambient | Ownership::Kept(_) | Ownership::Foreign(_) => false,
+            };
+            by_itself
                 && Container::of(object).is_none()
                 && !going.namespaces.contains(&object.namespace)
                 && !going.crds.contains(crd)
@@ -233,6 +297,7 @@ fn object(resource: &ApiResource, metadata: ObjectMeta) -> Object {
     Object {
         group: resource.group.clone(),
         kind: resource.kind.clone(),
+        plural: resource.plural.clone(),
         namespace: metadata.namespace.unwrap_or_default(),
         name: metadata.name.unwrap_or_default(),
         uid: metadata.uid.unwrap_or_default(),
@@ -278,7 +343,7 @@ mod tests {
             crd: format!("{}s.x", kind.to_lowercase()),
         });
         let (unlisted, made_anew) = (unlisted.collect(), BTreeSet::new());
-        let inventory = Inventory { found, unlisted, made_anew };
+        let inventory = Inventory { found, unlisted, made_anew, including: Vec::new() };
         let Division { going, alone, kept, .. } =
             inventory.divide(&names(&["shop", "web"], &["things.x", "others.x"]));
         let alone = alone.iter().map(|(object, _)| object.to_string()).collect();
@@ -359,7 +424,8 @@ mod tests {
         let objects: Vec<Object> = found.iter().map(|entry| entry.object.clone()).collect();
         let made_anew = made_anew(&objects, &noted);
         assert_eq!(made_anew, [Container::Namespace("shop".to_owned())].into());
-        let inventory = Inventory { found, unlisted: Vec::new(), made_anew };
+        let (unlisted, including) = (Vec::new(), Vec::new());
+        let inventory = Inventory { found, unlisted, made_anew, including };
         let division = inventory.divide(&names(&["shop", "web"], &[]));
         assert_eq!(division.uids, Uids { namespaces: uid("web", "2"), ..Uids::default() });
         assert_eq!(division.kept[0].to_string(), format!("Namespace/shop: {MADE_ANEW}"));

@@ -64,7 +64,7 @@ pub async fn leftovers(
     }
     let beside = Beside::read(client, &platform.argocd.namespace, |_| false).await?;
     let kinds = Kinds::discover(client).await?;
-    let Division { going, .. } = beside.divide(client, &kinds, platform, graph).await?;
+    let Division { going, .. } = beside.divide(client, &kinds, platform, graph, &[]).await?;
     let search = Search { client, kinds: &kinds, graph, came: &going, beside: &beside };
     let mut found = search.run().await?.leftovers;
     found.retain(|leftover| leftover.certain);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::core::v1::PersistentVolume;
 use kube::ResourceExt;
 use tiphys_argocd::application::Application;
-use tiphys_cluster::{Kinds, RequestError};
+use tiphys_cluster::{Kinds, ObjectName, RequestError};
 
 use super::beside::Beside;
 use super::generators::{Generator, Generators};
@@ -26,6 +26,8 @@ pub struct TeardownPreview {
     /// Volumes that are claimed from these namespaces, with what happens to their data.
     pub volumes: Vec<(String, String)>,
     pub kept: Vec<Kept>,
+    /// What is somebody else's and goes, because it was named, and whose it is.
+    pub taken: Vec<(ObjectName, String)>,
 }
 
 impl Teardown {
@@ -38,6 +40,8 @@ impl Teardown {
         let names = self.plan.apps.iter().rev().map(|app| app.app.name.to_string());
         let apps = names.filter(|name| there(name)).collect();
         if self.extent != Extent::Platform {
+            let unmatched = self.options.including.clone();
+            refuse_unmatched(&Division { unmatched, ..Division::default() })?;
             return Ok(TeardownPreview { apps, ..TeardownPreview::default() });
         }
         let found = Generators::find(&self.client, &self.platform, &applications).await?;
@@ -45,7 +49,9 @@ impl Teardown {
             Generator::Application(name) => name,
             Generator::Set(name) => format!("ApplicationSet {name}"),
         });
-        let Division { going, kept, defined, .. } = self.forecast_division(&removed).await?;
+        let division = self.forecast_division(&removed).await?;
+        refuse_unmatched(&division)?;
+        let Division { going, kept, taken, defined, .. } = division;
         let volumes = self.claimed_volumes(&going.namespaces).await?;
         let crds = going.crds.into_iter();
         Ok(TeardownPreview {
@@ -55,6 +61,7 @@ impl Teardown {
             namespaces: going.namespaces.into_iter().collect(),
             volumes,
             kept,
+            taken,
         })
     }
 
@@ -65,7 +72,8 @@ impl Teardown {
         graph.brought.extend(graph::brought(removed.iter().copied()));
         let kinds = Kinds::discover(&self.client).await?;
         let beside = self.beside().await?;
-        beside.divide(&self.client, &kinds, &self.platform, &graph).await
+        let including = &self.options.including;
+        beside.divide(&self.client, &kinds, &self.platform, &graph, including).await
     }
 
     /// Applications beside those that go.
@@ -89,4 +97,29 @@ impl Teardown {
         };
         Ok(claimed.iter().map(|volume| (volume.name_any(), policy(volume))).collect())
     }
+}
+
+/// Whoever names what is not there may mean something else that is.
+fn refuse_unmatched(division: &Division) -> Result<(), TeardownError> {
+    match division.unmatched.first() {
+        None => Ok(()),
+        Some(named) => {
+            let named = named.to_string();
+            let candidates = nearest(&named, &division.candidates);
+            Err(TeardownError::NothingNamed { named, candidates })
+        }
+    }
+}
+
+/// The three that begin most like it.
+fn nearest(text: &str, candidates: &BTreeSet<String>) -> Vec<String> {
+    let text = text.to_lowercase();
+    let alike = |candidate: &String| {
+        let candidate = candidate.to_lowercase();
+        candidate.chars().zip(text.chars()).take_while(|(a, b)| a == b).count()
+    };
+    let mut candidates: Vec<String> = candidates.iter().cloned().collect();
+    candidates.sort_by_key(|candidate| std::cmp::Reverse(alike(candidate)));
+    candidates.truncate(3);
+    candidates
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueHint};
-use tiphys_engine::ForcedFinalizer;
+use tiphys_engine::{ForcedFinalizer, Others};
 
 use super::{ClusterArgs, DeployedArgs, GivenScope, RunFormat, parse_duration};
 
@@ -36,6 +36,12 @@ pub(crate) struct TeardownArgs {
     /// Show what would go and what would stay, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Take along what is somebody else's: all of a kind, or all in a namespace; may be given
+    /// several times
+    ///
+    /// As `Certificate`, `certificates.cert-manager.io` or `team-a`. What is to be kept stays.
+    #[arg(long, value_name = "KIND|NAMESPACE")]
+    pub(crate) including_others: Vec<Others>,
     /// Remove the finalizers of an object that is being deleted; may be given several times
     ///
     /// Whoever should have removed them will not clean up then.

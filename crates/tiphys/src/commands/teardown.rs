@@ -42,6 +42,7 @@ pub(crate) fn run(args: &TeardownArgs) -> Result<Exit, Failure> {
         retain_volumes: args.retain_volumes,
         keep_primitives: args.keep_primitives,
         clean_leftovers: args.clean_leftovers,
+        including: args.including_others.clone(),
         forced: args.force_finalizer.clone(),
     };
     let removal = Removal { platform, graph, plan, extent, options, yes: args.yes };
@@ -83,7 +84,8 @@ fn repeat(args: &TeardownArgs) -> String {
         (args.yes, " --yes"),
     ];
     let flags = flags.iter().filter(|(given, _)| *given).map(|(_, flag)| (*flag).to_owned());
-    file.into_iter().chain(args.scope.repeat()).chain(flags).collect()
+    let others = args.including_others.iter().map(|others| format!(" --including-others {others}"));
+    file.into_iter().chain(args.scope.repeat()).chain(flags).chain(others).collect()
 }
 
 /// What is to be removed, and how.

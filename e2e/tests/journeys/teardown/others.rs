@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube::api::{DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::{Api, ResourceExt};
@@ -129,6 +130,71 @@ pub(crate) async fn stay_in_a_namespace_of_an_app(world: Arc<World>) {
     site.close().await;
 }
 
+/// Somebody deletes the namespace of an app and makes it anew: it is not the platform's any more.
+pub(crate) async fn stay_in_a_namespace_that_was_made_anew(world: Arc<World>) {
+    let mut site = Site::new(&world, "anew").await;
+    site.platform.apps =
+        vec![app("anew-app", Behaviour::Resource { manifests: MAP.to_owned() }, 60)];
+    site.commit("an app");
+    let file = site.platform_file();
+    configure(&world, &file).await;
+    deploy(&world, &file, 0).await;
+    let namespaces = site.objects("v1", "Namespace", None);
+    namespaces.delete("anew-app", &DeleteParams::default()).await.expect("it came with the app");
+    while namespaces.get_opt("anew-app").await.expect("it can be asked for").is_some() {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    let namespace = json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "anew-app" },
+    });
+    // Neither a person's tool nor anything else marks it: only the uid is another.
+    create(&namespaces, namespace, "some-operator").await;
+    let secrets = site.objects("v1", "Secret", Some("anew-app"));
+    create(&secrets, secret("anew-theirs"), "some-operator").await;
+
+    let told = teardown(&world, &file, &[], 0).await;
+    let kept = ["Namespace/anew-app", "Secret/anew-app/anew-theirs"].map(str::to_owned);
+    assert_eq!(told.kept(), kept.into(), "{}", told.stderr);
+    assert!(told.stderr.contains("somebody has made it anew"), "{}", told.stderr);
+    secrets.get("anew-theirs").await.expect("it is there");
+    site.close().await;
+}
+
+/// What is somebody else's goes where it is named, and nothing that is to be kept.
+pub(crate) async fn go_when_told(world: Arc<World>) {
+    let mut site = Site::new(&world, "along").await;
+    site.platform.apps =
+        vec![app("along-app", Behaviour::Resource { manifests: MAP.to_owned() }, 60)];
+    site.commit("an app that others use");
+    let file = site.platform_file();
+    configure(&world, &file).await;
+    deploy(&world, &file, 0).await;
+    let secrets = site.objects("v1", "Secret", Some("along-app"));
+    create(&secrets, secret("along-theirs"), "kubectl-create").await;
+    let mut sealing = secret("along-sealing");
+    sealing["metadata"]["labels"] =
+        json!({ "sealedsecrets.bitnami.com/sealed-secrets-key": "active" });
+    create(&secrets, sealing, "controller").await;
+
+    let unknown = ["teardown", "-f", file.path(), "--dry-run", "--including-others", "along"];
+    let (code, _, stderr) = tiphys::said(&tiphys::run(&unknown, &world.kubeconfig).await);
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("what could be named: along-app, Secret"), "{stderr}");
+    let named = ["--including-others", "along-app"];
+    let shown = [&["teardown", "-f", file.path(), "--dry-run"][..], &named].concat();
+    let (code, stdout, stderr) = tiphys::said(&tiphys::run(&shown, &world.kubeconfig).await);
+    assert_eq!(code, Some(0), "{stderr}");
+    let taken = "Taken along\n  Secret/along-app/along-theirs: `kubectl-create` has created it\n";
+    assert!(stdout.contains(taken), "{stdout}");
+
+    let told = teardown(&world, &file, &named, 0).await;
+    let kept = ["Namespace/along-app", "Secret/along-app/along-sealing"].map(str::to_owned);
+    assert_eq!(told.kept(), kept.into(), "{}", told.stderr);
+    let theirs = secrets.get_opt("along-theirs").await.expect("it can be asked for");
+    assert!(theirs.is_none(), "{}", told.stderr);
+    site.close().await;
+}
+
 async fn create(api: &Api<DynamicObject>, object: Value, manager: &str) {
     let object: DynamicObject = serde_json::from_value(object).expect("an object");
     let params = PostParams { field_manager: Some(manager.to_owned()), ..PostParams::default() };
@@ -168,6 +234,12 @@ spec:
       served: true
       storage: true
       schema: { openAPIV3Schema: { type: object } }
+";
+
+const MAP: &str = "\
+apiVersion: v1
+kind: ConfigMap
+metadata: { name: map }
 ";
 
 const NAMESPACE: &str = "\

@@ -126,3 +126,64 @@ async fn what_others_make_of_a_kind_while_namespaces_go_keeps_its_crd() {
     assert_eq!(kept, ["CustomResourceDefinition/things.x: it defines Thing/blog/one", why]);
     assert!(server.get(&format!("{THINGS}/one")).is_some());
 }
+
+fn including(teardown: Teardown, named: &[&str]) -> Teardown {
+    let including = named.iter().map(|named| named.parse().unwrap()).collect();
+    let options = TeardownOptions { including, ..teardown.options.clone() };
+    Teardown { options, ..teardown }
+}
+
+/// In the platform's namespace a Secret of somebody else, and elsewhere an object of its kind.
+async fn with_others() -> (Server, Teardown) {
+    let (server, teardown) = with_containers().await;
+    server.put(&format!("{SHOP}/secrets/backup"), theirs());
+    server.put(&format!("{THINGS}/one"), theirs());
+    (server, teardown)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_named_is_taken_along() {
+    let (server, teardown) = with_others().await;
+    let teardown = including(teardown, &["shop", "things.x"]);
+    let shown = teardown.preview().await.unwrap();
+    let taken: Vec<String> = shown.taken.iter().map(|(object, _)| object.to_string()).collect();
+    assert_eq!(taken, ["Secret/shop/backup", "Thing/blog/one"]);
+    assert_eq!((shown.namespaces, shown.kept), (vec!["shop".to_owned()], vec![]));
+    assert_eq!(kept(teardown).await, Vec::<String>::new());
+    assert_eq!((server.get(SHOP), server.get(CRD)), (None, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_named_goes_by_itself_where_the_rest_stays() {
+    let (server, teardown) = with_others().await;
+    let mut sealing = theirs();
+    sealing["metadata"]["labels"] = json!({ "sealedsecrets.bitnami.com/sealed-secrets-key": "" });
+    server.put(&format!("{SHOP}/secrets/sealing"), sealing);
+    let kept = kept(including(teardown, &["Secret"])).await;
+    let stays = ["Namespace/shop", "Secret/shop/sealing", "CustomResourceDefinition/things.x"];
+    let stays = [&stays[..], &["Thing/blog/one"]].concat();
+    let names: Vec<&str> = kept.iter().filter_map(|kept| kept.split(':').next()).collect();
+    assert_eq!(names, stays);
+    assert_eq!(server.get(&format!("{SHOP}/secrets/backup")), None);
+    assert!(server.get(&format!("{SHOP}/secrets/sealing")).is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_was_made_anew_goes_if_it_is_named() {
+    let (server, teardown) = with_containers().await;
+    server.put(SHOP, json!({ "metadata": { "uid": "shop-2" } }));
+    assert_eq!(kept(including(teardown, &["shop"])).await, Vec::<String>::new());
+    assert_eq!(server.get(SHOP), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_of_which_nothing_stays_is_refused_with_what_could_be_meant() {
+    let (_server, teardown) = with_others().await;
+    let error = including(teardown, &["Secret", "sho"]).preview().await.unwrap_err().explain();
+    assert_eq!(error.exit, Exit::Usage);
+    assert!(error.what.contains("--including-others sho"), "{}", error.what);
+    assert_eq!(error.next.as_deref(), Some("what could be named: shop, Secret, Thing.x"));
+    let (_server, teardown) = with_containers().await;
+    let error = including(teardown, &["shop"]).preview().await.unwrap_err().explain();
+    assert_eq!(error.exit, Exit::Usage, "it goes anyway");
+}

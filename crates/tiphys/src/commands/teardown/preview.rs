@@ -19,18 +19,21 @@ pub(super) struct Preview {
 impl Preview {
     /// Whether nothing would go that anybody could miss.
     pub(super) fn is_empty(&self) -> bool {
-        let TeardownPreview { apps, generators, namespaces, crds, volumes, .. } = &self.would;
+        let TeardownPreview { apps, generators, namespaces, crds, volumes, taken, .. } =
+            &self.would;
         apps.is_empty()
             && generators.is_empty()
             && namespaces.is_empty()
             && crds.is_empty()
             && volumes.is_empty()
+            && taken.is_empty()
     }
 }
 
 impl fmt::Display for Preview {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TeardownPreview { apps, generators, namespaces, crds, volumes, kept } = &self.would;
+        let TeardownPreview { apps, generators, namespaces, crds, volumes, kept, taken } =
+            &self.would;
         writeln!(f, "Cluster     {}", self.target)?;
         writeln!(f, "Platform    {}", self.platform)?;
         let crds = crds.iter().map(|(crd, objects)| match objects {
@@ -46,6 +49,12 @@ impl fmt::Display for Preview {
         if self.primitives {
             writeln!(f, "Primitives  projects, accounts, tokens and rights of the platform")?;
         }
+        if !taken.is_empty() {
+            writeln!(f, "Taken along")?;
+        }
+        taken.iter().try_for_each(|(object, why)| {
+            writeln!(f, "  {}", one_line(&format!("{object}: {why}")))
+        })?;
         if !kept.is_empty() {
             writeln!(f, "Stays")?;
         }
