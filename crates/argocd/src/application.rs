@@ -238,6 +238,15 @@ impl Application {
         self.metadata.name.as_deref().unwrap_or_default()
     }
 
+    /// Argo CD leaves its objects where they are when it is deleted (since 3.4), unless they say
+    /// otherwise themselves.
+    #[must_use]
+    pub fn keeps_its_objects(&self) -> bool {
+        let options =
+            self.spec.sync_policy.as_ref().and_then(|policy| policy.sync_options.as_ref());
+        options.is_some_and(|options| options.iter().any(|option| option == "Delete=false"))
+    }
+
     /// Argo CD may sync it by itself.
     #[must_use]
     pub fn automated(&self) -> Option<Automated> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kube::api::ObjectMeta;
 
-use tiphys_assess::ownership::{keep, tracking_app};
+use tiphys_assess::ownership::{self, keep, tracking_app};
 use tiphys_cluster::ObjectName;
 
 const ANNOTATION: &str = "argocd.argoproj.io/tracking-id";
@@ -25,6 +25,12 @@ pub fn app_of<'a>(object: &ObjectName, metadata: &'a ObjectMeta) -> Option<&'a s
 #[must_use]
 pub fn is_annotated(metadata: &ObjectMeta) -> bool {
     metadata.annotations.as_ref().is_some_and(|all| all.contains_key(ANNOTATION))
+}
+
+/// Whether an object says itself what happens to it when its app is deleted: then its app does not.
+#[must_use]
+pub fn says_itself(metadata: &ObjectMeta) -> bool {
+    metadata.annotations.as_ref().is_some_and(ownership::says_itself)
 }
 
 /// Whether Argo CD leaves an object where it is when its app is deleted.

@@ -12,7 +12,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-pub use marks::{keep, tracking_app};
+pub use marks::{keep, says_itself, tracking_app};
 pub use others::Others;
 
 /// What is to be known of an object: its metadata.
@@ -40,6 +40,8 @@ pub struct Platform {
     pub name: String,
     /// Its apps, those that are gone included.
     pub apps: BTreeSet<String>,
+    /// Those of them whose objects are to be kept.
+    pub keeping: BTreeSet<String>,
     /// The name that its Argo CD gives itself, if it has one.
     pub installation: Option<String>,
     /// All other Applications that are there.
@@ -69,6 +71,8 @@ pub enum Ownership {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
     DeleteFalse,
+    /// Its app has the option.
+    AppDeleteFalse,
     HelmPolicy,
     /// Nobody could read the sealed secrets in Git without it.
     SealingKey,
@@ -119,6 +123,7 @@ impl fmt::Display for Keep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Keep::DeleteFalse => "it has the sync option `Delete=false`",
+            Keep::AppDeleteFalse => "its app has the sync option `Delete=false`",
             Keep::HelmPolicy => "it has the annotation `helm.sh/resource-policy: keep`",
             Keep::SealingKey => "it is a sealing key: sealed secrets cannot be read without it",
         })

@@ -21,7 +21,14 @@ pub(crate) struct AppResources {
     client: Client,
     kinds: Kinds,
     /// By app.
-    known: Mutex<BTreeMap<String, Vec<ObjectName>>>,
+    known: Mutex<BTreeMap<String, Known>>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Known {
+    objects: Vec<ObjectName>,
+    /// Argo CD leaves them, unless they say otherwise.
+    kept: bool,
 }
 
 impl AppResources {
@@ -47,11 +54,12 @@ impl AppResources {
         if let Ok(mut known) = self.known.lock()
             && !(objects.is_empty() && application.metadata.deletion_timestamp.is_some())
         {
-            known.insert(application.name().to_owned(), objects);
+            let kept = application.keeps_its_objects();
+            known.insert(application.name().to_owned(), Known { objects, kept });
         }
     }
 
-    fn of(&self, app: &str) -> Vec<ObjectName> {
+    fn of(&self, app: &str) -> Known {
         self.known.lock().ok().and_then(|known| known.get(app).cloned()).unwrap_or_default()
     }
 
@@ -70,7 +78,8 @@ impl AppResources {
     /// What the app has applied and is there. What we may not look at, we have Argo CD's word for.
     async fn left(&self, app: &str) -> Left {
         let mut left = Left::default();
-        for object in self.of(app) {
+        let Known { objects, kept } = self.of(app);
+        for object in objects {
             let found = match self.kinds.get(&object).await {
                 Ok(Some(found)) => found,
                 Ok(None) => continue,
@@ -81,7 +90,9 @@ impl AppResources {
                     continue;
                 }
             };
-            left.take(app, object, &found.metadata);
+            if !kept || tracking::says_itself(&found.metadata) {
+                left.take(app, object, &found.metadata);
+            }
         }
         left
     }
@@ -94,7 +105,7 @@ impl AppResources {
         collector: Option<&EvidenceCollector>,
         mut evidence: Evidence,
     ) -> Evidence {
-        let mut objects = self.of(app);
+        let mut objects = self.of(app).objects;
         if let Some(collector) = collector {
             // What its objects have made may hold them up.
             match collector.members(app, project).await {

@@ -17,13 +17,14 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
+use tiphys_argocd::application::Application;
 use tiphys_model::{AppIx, Plan, Platform, Role};
 
 pub use app::DeployedApp;
 pub(crate) use containers::Containers;
 pub use error::GraphError;
+pub(crate) use names::used;
 pub use names::{Names, Uids};
-pub(crate) use names::{brought, used};
 pub use platform::Settings;
 pub(crate) use recorder::GraphRecorder;
 pub use store::GraphStore;
@@ -45,6 +46,9 @@ pub struct DeployedGraph {
     /// What came with its apps; `None`: an older Tiphys has not noted it.
     #[serde(default)]
     pub came: Option<Uids>,
+    /// Apps whose objects stay when they are deleted.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub keeping: BTreeSet<String>,
     /// Apps that were removed: something of theirs may be left.
     #[serde(default)]
     pub gone: BTreeSet<String>,
@@ -62,6 +66,7 @@ impl DeployedGraph {
             brought: Names::default(),
             appeared: Names::default(),
             came: Some(Uids::default()),
+            keeping: BTreeSet::new(),
             gone: BTreeSet::new(),
         }
     }
@@ -87,6 +92,20 @@ impl DeployedGraph {
             && let Some(deployed) = self.apps.get_mut(plan.app(app).app.name.as_str())
         {
             deployed.done = Some(deployed.planned.clone());
+        }
+    }
+
+    /// Notes what these Applications, which are about to go, have brought, and which of them keep
+    /// their objects: afterwards nobody can ask them.
+    pub(crate) fn note_going<'a>(&mut self, going: impl Iterator<Item = &'a Application> + Clone) {
+        self.brought.extend(names::brought(going.clone()));
+        for application in going {
+            let name = application.name().to_owned();
+            if application.keeps_its_objects() {
+                self.keeping.insert(name);
+            } else {
+                self.keeping.remove(&name);
+            }
         }
     }
 
@@ -140,6 +159,7 @@ mod tests {
             brought: names(&["default", "rook"], &["new.example.org", "old.example.org"]),
             appeared: Names::default(),
             came: Some(Uids::default()),
+            keeping: BTreeSet::new(),
             gone: BTreeSet::new(),
         }
     }

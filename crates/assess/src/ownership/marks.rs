@@ -82,7 +82,10 @@ pub(super) fn own_mark(object: &Object, platform: &Platform) -> Option<Ownership
     if let Some(keep) = keep(&object.labels, &object.annotations) {
         return Some(Ownership::Kept(keep));
     }
-    if tracked_by(object).is_some() {
+    if let Some(app) = tracked_by(object) {
+        if platform.keeping.contains(app) && !says_itself(&object.annotations) {
+            return Some(Ownership::Kept(Keep::AppDeleteFalse));
+        }
         return Some(Ownership::Ours);
     }
     if let Some(other) = object.labels.get(TIPHYS_PLATFORM) {
@@ -127,6 +130,13 @@ pub fn tracking_app<'a>(
         && of.starts_with(&format!("{group}/{kind}:"))
         && of.ends_with(&format!("/{name}"));
     (own || cluster_wide).then_some(app)
+}
+
+/// Whether an object says itself what happens to it when its app is deleted: then its app does not.
+#[must_use]
+pub fn says_itself(annotations: &BTreeMap<String, String>) -> bool {
+    let options = annotations.get(SYNC_OPTIONS).map(String::as_str).unwrap_or_default();
+    options.split(',').any(|option| option.trim().starts_with("Delete="))
 }
 
 /// Whether somebody wants to keep an object with these labels and annotations.

@@ -9,7 +9,8 @@ fn platform() -> Platform {
     let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     Platform {
         name: "prod".to_owned(),
-        apps: set(&["db", "shop"]),
+        apps: set(&["db", "keeper", "shop"]),
+        keeping: set(&["keeper"]),
         installation: None,
         others: set(&["blog"]),
         namespaces: set(&["shop"]),
@@ -86,6 +87,11 @@ fn what_an_object_says_itself() {
         (object("ConfigMap:shop/a").tracked("shop").annotated(sync, "Delete=false"), kept),
         (object("ConfigMap:shop/a").annotated(sync, "Prune=false, Delete=false"), kept),
         (object("ConfigMap:shop/a").tracked("shop").annotated(sync, "Prune=false"), "ours"),
+        (
+            object("ConfigMap:shop/a").tracked("keeper").annotated(sync, "Prune=false"),
+            "kept: its app has the sync option `Delete=false`",
+        ),
+        (object("ConfigMap:shop/a").tracked("keeper").annotated(sync, "Delete=true"), "ours"),
         (object("ConfigMap:shop/a").tracked("blog").annotated(sync, "Delete=false"), other),
         (
             object("ConfigMap:shop/a").annotated("helm.sh/resource-policy", "keep"),

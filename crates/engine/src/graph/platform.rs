@@ -145,6 +145,7 @@ mod tests {
             brought: Names::default(),
             appeared: Names::default(),
             came: Some(Uids::default()),
+            keeping: BTreeSet::new(),
             gone: BTreeSet::new(),
         }
     }

@@ -33,7 +33,7 @@ impl Teardown {
                 Vec::new()
             }
         };
-        graph.brought.extend(graph::brought(removed.iter().copied()));
+        graph.note_going(removed.iter().copied());
         self.refuse_cascades(context.app_resources.kinds(), &graph, &removed).await?;
         if self.options.retain_volumes {
             // Those of an earlier attempt too: its apps may be gone, and their claims not yet.

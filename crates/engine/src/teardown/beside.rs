@@ -98,6 +98,7 @@ impl Beside {
         let judged_by = ownership::Platform {
             name: platform.name.to_string(),
             apps: apps.chain([names::root_application(platform)]).collect(),
+            keeping: graph.keeping.clone(),
             installation: installation(client, &platform.argocd.namespace).await?,
             others: self.tracked_as.clone(),
             namespaces: &graph.came_with_it().namespaces & &found.namespaces,

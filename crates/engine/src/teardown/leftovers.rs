@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{ListParams, ObjectMeta, PropagationPolicy};
 use kube::{Api, Client, ResourceExt};
-use tiphys_assess::ownership;
+use tiphys_assess::ownership::{self, Keep};
 use tiphys_model::Platform;
 
 use super::beside::Beside;
@@ -135,10 +135,11 @@ impl Search<'_> {
         if !self.graph.gone.contains(app) || self.beside.tracked_as.contains(app) {
             return None;
         }
-        if let Some(keep) = ownership::keep(
-            metadata.labels.as_ref().unwrap_or(&NOTHING),
-            metadata.annotations.as_ref().unwrap_or(&NOTHING),
-        ) {
+        let annotations = metadata.annotations.as_ref().unwrap_or(&NOTHING);
+        let keep = ownership::keep(metadata.labels.as_ref().unwrap_or(&NOTHING), annotations);
+        let by_its_app =
+            || self.graph.keeping.contains(app) && !ownership::says_itself(annotations);
+        if let Some(keep) = keep.or_else(|| by_its_app().then_some(Keep::AppDeleteFalse)) {
             return Some(Left::Kept(Kept { object, why: keep.to_string() }));
         }
         // A label of that kind is on what others have installed as well.

@@ -11,7 +11,7 @@ use super::beside::Beside;
 use super::generators::{Generator, Generators};
 use super::inventory::{Division, Kept};
 use super::{Extent, Teardown, TeardownError, volumes};
-use crate::graph::{self, DeployedGraph};
+use crate::graph::DeployedGraph;
 
 /// All that would go, and what would stay.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Teardown {
     async fn forecast_division(&self, removed: &[&Application]) -> Result<Division, RequestError> {
         let mut graph =
             self.graph.clone().unwrap_or_else(|| DeployedGraph::new(&self.platform, None));
-        graph.brought.extend(graph::brought(removed.iter().copied()));
+        graph.note_going(removed.iter().copied());
         let kinds = Kinds::discover(&self.client).await?;
         let beside = self.beside().await?;
         let including = &self.options.including;

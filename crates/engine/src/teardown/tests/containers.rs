@@ -187,3 +187,22 @@ async fn a_name_of_which_nothing_stays_is_refused_with_what_could_be_meant() {
     let error = including(teardown, &["shop"]).preview().await.unwrap_err().explain();
     assert_eq!(error.exit, Exit::Usage, "it goes anyway");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_an_app_keeps_stays_when_the_app_has_gone() {
+    let (server, teardown) = with_containers().await;
+    let mut app = argocd::unsynced("apps");
+    app["spec"]["syncPolicy"] = json!({ "syncOptions": ["Delete=false"] });
+    let resource = json!({ "kind": "Secret", "namespace": "shop", "name": "data" });
+    app["status"]["resources"] = json!([resource]);
+    server.put(&application("a"), app);
+    let tracked = json!({ "argocd.argoproj.io/tracking-id": "a:/Secret:shop/data" });
+    server.put(&format!("{SHOP}/secrets/data"), json!({ "metadata": { "annotations": tracked } }));
+    let why = "Secret/shop/data: its app has the sync option `Delete=false`";
+    let expected = ["Namespace/shop: it holds Secret/shop/data", why];
+    let shown = teardown.preview().await.unwrap().kept;
+    assert_eq!(shown.iter().map(Kept::to_string).collect::<Vec<_>>(), expected);
+    assert_eq!(kept(teardown).await, expected);
+    assert_eq!(server.get(&application("a")), None);
+    assert!(server.get(&format!("{SHOP}/secrets/data")).is_some());
+}
