@@ -4,6 +4,7 @@
 //! keep, and what is somebody else's, never goes, and neither does the namespace or the custom
 //! resource definition (CRD) that it needs.
 
+mod containers;
 mod marks;
 mod others;
 #[cfg(test)]
@@ -12,6 +13,9 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use tiphys_run::planted;
+
+pub use containers::{Container, Judged, needed};
 pub use marks::{keep, says_itself, tracking_app};
 pub use others::Others;
 
@@ -208,6 +212,7 @@ fn follow_owners(
             let bound = fates.iter().any(|(_, fate)| {
                 matches!(fate, Ownership::Kept(_) | Ownership::Foreign(Whose::Owner(_)))
             });
+            planted!(WhatHasAnOwnerGoes => let stays = None);
             let fate = match stays {
                 Some((owner, _)) => {
                     let whose = Whose::Owner(objects[*owner].to_string());

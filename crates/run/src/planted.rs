@@ -9,12 +9,13 @@
 mod bug;
 
 #[cfg(feature = "planted-bugs")]
-pub use bug::{Bug, with_bug};
+pub use bug::{Bug, is_active, with_bug};
 #[cfg(feature = "planted-bugs")]
-pub(crate) use bug::{count, hash_order, is_active};
+pub(crate) use bug::{count, hash_order};
 
 /// What happens if a bug is switched on: a variable gets another value, or something is done.
 #[cfg(feature = "planted-bugs")]
+#[macro_export]
 macro_rules! planted {
     ($bug:ident => let $variable:ident = $wrong:expr) => {
         let $variable =
@@ -27,7 +28,9 @@ macro_rules! planted {
     };
 }
 
+/// Nothing: the program is built without the bugs.
 #[cfg(not(feature = "planted-bugs"))]
+#[macro_export]
 macro_rules! planted {
     ($bug:ident => $($wrong:tt)*) => {};
 }

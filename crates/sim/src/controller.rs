@@ -6,17 +6,21 @@
 //! reconciliation writes sync status, health and `reconciledAt`; later, as resources change,
 //! health alone.
 
+mod operation;
+mod reconcile;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use tiphys_model::{AppIx, Health, OperationId, SyncStatus};
-use tiphys_run::{
-    Deleting, Initiator, LastOperation, Operation, OperationPhase, Revisions, Stamp, Time,
-};
+use tiphys_model::{AppIx, Health, OperationId};
+use tiphys_run::{Deleting, Stamp, Time};
 
 use crate::application::{SimApp, Truth, Waiter, revision};
 use crate::chance::Chance;
 use crate::fault::FaultKind;
+use crate::objects::Objects;
+
+pub(crate) use operation::Refusal;
 
 /// Something the controller will do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +50,8 @@ pub enum Fact {
     Repeated { app: AppIx },
     /// Deletion was asked for while these dependants still existed.
     Deleted { app: AppIx, dependants: Vec<AppIx> },
+    /// An object went that somebody keeps, or that is somebody else's.
+    OthersRemoved { object: String },
 }
 
 /// A write that watchers will be told of.
@@ -65,6 +71,8 @@ pub(crate) struct Controller {
     pub(crate) facts: Vec<(Time, Fact)>,
     /// Refreshes that have completed, with who waited for each.
     pub(crate) refreshed: Vec<(AppIx, Vec<Waiter>)>,
+    /// What the apps bring; not every simulation has it.
+    objects: Option<Objects>,
 }
 
 /// The year 2000 began at this stamp; virtual time is counted from there.
@@ -86,6 +94,7 @@ impl Controller {
             written: Vec::new(),
             facts: Vec::new(),
             refreshed: Vec::new(),
+            objects: None,
         }
     }
 
@@ -95,6 +104,27 @@ impl Controller {
 
     pub(crate) fn app_mut(&mut self, app: AppIx) -> &mut SimApp {
         &mut self.apps[app.position()]
+    }
+
+    pub(crate) fn give_objects(&mut self, objects: Objects) {
+        self.objects = Some(objects);
+    }
+
+    /// The objects of the cluster, if there are any; what goes of others' is noted.
+    pub(crate) fn with_objects<T: Default>(
+        &mut self,
+        now: Time,
+        change: impl FnOnce(&mut Objects) -> T,
+    ) -> T {
+        let Some(objects) = &mut self.objects else { return T::default() };
+        let result = change(objects);
+        let lost = objects.take_lost().into_iter();
+        self.facts.extend(lost.map(|object| (now, Fact::OthersRemoved { object })));
+        result
+    }
+
+    pub(crate) fn objects(&self) -> Option<&Objects> {
+        self.objects.as_ref()
     }
 
     /// Changes an object, which gets a new version that watchers are told of.
@@ -117,36 +147,6 @@ impl Controller {
         self.chance.millis(20, 250)
     }
 
-    /// A sync request has arrived; the version with the operation in it, or why not.
-    pub(crate) fn sync(
-        &mut self,
-        now: Time,
-        app: AppIx,
-        id: Option<OperationId>,
-        by: Initiator,
-    ) -> Result<u64, Refusal> {
-        let sim = self.app(app);
-        if !sim.exists || sim.object.deleting.is_some() {
-            return Err(Refusal::Gone);
-        }
-        if sim.object.operation.is_some() {
-            return Err(Refusal::Busy);
-        }
-        if id.as_ref().is_some_and(|id| sim.has_applied(id)) {
-            self.facts.push((now, Fact::Repeated { app }));
-        }
-        self.facts.push((now, Fact::OperationSet { app, id: id.clone() }));
-        let operation = Operation { id, by };
-        let version = self.write(app, |sim| {
-            sim.serial += 1;
-            sim.object.operation = Some(operation);
-            sim.object.last = None;
-        });
-        let (delay, serial) = (self.soon(), self.app(app).serial);
-        self.schedule(now, delay, app, Job::OperationStart { serial });
-        Ok(version)
-    }
-
     pub(crate) fn refresh(&mut self, now: Time, app: AppIx, waiter: Waiter) {
         if !self.app(app).exists {
             self.refreshed.push((app, vec![waiter]));
@@ -157,20 +157,6 @@ impl Controller {
         self.write(app, |_| {});
         let delay = self.soon();
         self.schedule(now, delay, app, Job::Reconcile);
-    }
-
-    pub(crate) fn terminate(&mut self, app: AppIx) {
-        if self.app(app).object.operation.is_none() {
-            return;
-        }
-        self.write(app, |sim| {
-            sim.serial += 1;
-            sim.object.operation = None;
-            if let Some(last) = &mut sim.object.last {
-                last.phase = OperationPhase::Failed;
-                last.message = "operation terminated".into();
-            }
-        });
     }
 
     pub(crate) fn release(&mut self, now: Time, app: AppIx) {
@@ -247,162 +233,9 @@ impl Controller {
             // Of an operation that has been replaced since.
             Job::OperationStart { .. } | Job::OperationEnd { .. } | Job::HealthTurns { .. } => {}
             Job::Gone => {
+                self.with_objects(now, |objects| objects.cascade(app));
                 self.write(app, |sim| sim.exists = false);
             }
         }
     }
-
-    fn start_operation(&mut self, now: Time, app: AppIx) {
-        let Some(operation) = self.app(app).object.operation.clone() else { return };
-        self.write(app, |sim| {
-            sim.object.last = Some(LastOperation {
-                operation,
-                phase: OperationPhase::Running,
-                finished_at: None,
-                revisions: Revisions::default(),
-                message: "".into(),
-            });
-        });
-        if self.app_mut(app).spend(FaultKind::Stolen) {
-            self.steal(now, app);
-            return;
-        }
-        if self.app_mut(app).spend(FaultKind::RevisionMoved) {
-            // Half the time before the manifests are rendered, half after.
-            if self.chance.once_in(2) {
-                self.move_source(app);
-            } else {
-                let delay = self.app(app).lifecycle.sync;
-                let serial = self.app(app).serial;
-                self.app_mut(app).faults.push(FaultKind::RevisionMoved);
-                self.schedule(now, delay, app, Job::OperationEnd { serial });
-                return;
-            }
-        }
-        if !self.app(app).has(FaultKind::Hang) {
-            let (delay, serial) = (self.app(app).lifecycle.sync, self.app(app).serial);
-            self.schedule(now, delay, app, Job::OperationEnd { serial });
-        }
-    }
-
-    /// Somebody else's operation takes the place of the one that is running.
-    fn steal(&mut self, now: Time, app: AppIx) {
-        self.facts.push((now, Fact::OperationSet { app, id: None }));
-        self.write(app, |sim| {
-            sim.serial += 1;
-            sim.object.operation = Some(Operation { id: None, by: "alice".into() });
-            sim.object.last = None;
-        });
-        let (delay, serial) = (self.soon(), self.app(app).serial);
-        self.schedule(now, delay, app, Job::OperationStart { serial });
-    }
-
-    fn end_operation(&mut self, now: Time, app: AppIx) {
-        let refused = self.app(app).has(FaultKind::Refuse);
-        let finished_at = Some(stamp(now));
-        let stale = !refused && self.app_mut(app).spend(FaultKind::StaleHealth);
-        let ours = self.app(app).object.operation.as_ref().is_some_and(|o| o.id.is_some());
-        self.write(app, |sim| {
-            sim.object.operation = None;
-            let Some(last) = &mut sim.object.last else { return };
-            last.finished_at = finished_at;
-            if refused {
-                last.phase = OperationPhase::Failed;
-                last.message = "one or more objects failed to apply: admission webhook \
-                    \"validate.kyverno.svc\" denied the request"
-                    .into();
-                return;
-            }
-            last.phase = OperationPhase::Succeeded;
-            last.message = "successfully synced (all tasks run)".into();
-            last.revisions = sim.source.clone();
-            // What runs already, and well, is left alone.
-            if sim.live.as_ref() != Some(&sim.source) || sim.health != Health::Healthy {
-                sim.live = Some(sim.source.clone());
-                sim.health = Health::Progressing;
-            }
-            if stale {
-                // The trap: everything looks well, within the same second.
-                sim.stale = true;
-                sim.object.sync = SyncStatus::Synced;
-                sim.object.revisions = sim.source.clone();
-                sim.object.health = Health::Healthy;
-                sim.object.reconciled_at = finished_at;
-            }
-        });
-        if self.app_mut(app).spend(FaultKind::RevisionMoved) {
-            self.move_source(app);
-        }
-        if !refused && self.app(app).health == Health::Progressing {
-            self.converge(now, app);
-        }
-        // Argo CD asks itself for a refresh; with the fault, it is the one of three minutes.
-        let delay = if stale && ours { Duration::from_secs(180) } else { self.soon() };
-        self.schedule(now, delay, app, Job::Reconcile);
-    }
-
-    fn converge(&mut self, now: Time, app: AppIx) {
-        let sim = self.app(app);
-        let (delay, serial) = (sim.lifecycle.converge, sim.serial);
-        if sim.has(FaultKind::NeverHealthy) {
-            return;
-        }
-        let to = if sim.has(FaultKind::Degraded) { Health::Degraded } else { Health::Healthy };
-        self.schedule(now, delay, app, Job::HealthTurns { serial, to });
-    }
-
-    /// The resources have changed: Argo CD rewrites health, but not `reconciledAt`.
-    fn turn(&mut self, now: Time, app: AppIx, to: Health) {
-        self.write(app, |sim| {
-            sim.health = to;
-            // Health is only rewritten once the new state has been compared.
-            if sim.object.revisions == sim.source && !sim.stale {
-                sim.object.health = to;
-                sim.object.health_message =
-                    (to == Health::Degraded).then(|| "back-off restarting failed container".into());
-            }
-        });
-        let serial = self.app(app).serial;
-        if to == Health::Healthy && self.app_mut(app).spend(FaultKind::DegradeLater) {
-            let delay = self.chance.millis(1_000, 60_000);
-            self.schedule(now, delay, app, Job::HealthTurns { serial, to: Health::Degraded });
-        }
-        if to == Health::Healthy && self.app_mut(app).spend(FaultKind::Flap) {
-            let mut delay = Duration::ZERO;
-            for turn in 0..6 {
-                delay += self.chance.millis(200, 12_000);
-                let to = if turn % 2 == 0 { Health::Degraded } else { Health::Healthy };
-                self.schedule(now, delay, app, Job::HealthTurns { serial, to });
-            }
-        }
-    }
-
-    fn reconcile(&mut self, now: Time, app: AppIx) {
-        let waiters = std::mem::take(&mut self.app_mut(app).refresh_waiters);
-        self.write(app, |sim| {
-            let synced = sim.live.as_ref() == Some(&sim.source);
-            sim.object.sync = if synced { SyncStatus::Synced } else { SyncStatus::OutOfSync };
-            sim.object.revisions = sim.source.clone();
-            sim.object.compared_to_spec = true;
-            sim.object.health = sim.health;
-            sim.object.reconciled_at = Some(stamp(now));
-            sim.stale = false;
-        });
-        if !waiters.is_empty() {
-            self.refreshed.push((app, waiters));
-        }
-        let sim = self.app(app);
-        let free = sim.object.operation.is_none() && sim.object.deleting.is_none();
-        if sim.object.sync == SyncStatus::OutOfSync && !sim.held && free {
-            // Automated sync, as soon as nobody denies it. It cannot be refused: it is free.
-            self.sync(now, app, None, Initiator::Automated).unwrap_or_default();
-        }
-    }
-}
-
-/// Why a sync request was not taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    Gone,
-    Busy,
 }

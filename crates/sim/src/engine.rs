@@ -1,5 +1,6 @@
 //! The simulated engine: happenings in order of time, and a clock that jumps to the next.
 
+mod clean_up;
 mod network;
 mod strike;
 mod traffic;
@@ -19,12 +20,15 @@ use crate::application::{Lifecycle, Truth};
 use crate::chance::Chance;
 use crate::controller::{Controller, Job};
 use crate::fault::{Fault, FaultKind};
+use crate::objects::Objects;
 use network::Network;
 
 /// How long the platform's Lease is held after its holder has died.
 const LEASE: Duration = Duration::from_secs(30);
 /// How long a lost watch stays silent.
 const SILENCE: Duration = Duration::from_secs(45);
+/// When, in a teardown, others make something in the platform's namespaces.
+const LATE: Duration = Duration::from_secs(90);
 /// A run that goes on for longer than this after its own deadline will never end.
 const GRACE: Duration = Duration::from_secs(600);
 
@@ -45,6 +49,8 @@ pub struct Recorded {
 pub enum Crash {
     BeforeEffect(usize),
     AfterEffect(usize),
+    /// While a teardown removes what goes after the last app.
+    InCleanUp,
 }
 
 /// Why a simulation came to a stop.
@@ -86,6 +92,8 @@ pub struct Simulation {
     /// The truth behind the newest look that the driver has been given.
     told: Vec<(u64, Truth)>,
     records: Vec<Recorded>,
+    /// A teardown has removed all that goes after the last app.
+    cleaned: bool,
     /// Apps that started although the truth behind what the driver knew forbade it.
     unready: Vec<(AppIx, AppIx)>,
 }
@@ -107,6 +115,10 @@ enum Happening {
     Fault(usize, u32),
     Interrupt(Signal, u32),
     Restart(u32),
+    /// The next deletion after the last app.
+    CleanUp(u64),
+    /// Others make something while a teardown runs.
+    OthersMake,
 }
 
 impl Simulation {
@@ -146,8 +158,16 @@ impl Simulation {
             first_sync_seen: false,
             told: vec![(0, Truth { healthy: false, current: false }); apps],
             records: Vec::new(),
+            cleaned: true,
             unready: Vec::new(),
         }
+    }
+
+    /// Gives the cluster objects: of the apps, and of others in their namespaces.
+    #[must_use]
+    pub fn with_objects(mut self, seed: u64) -> Self {
+        self.controller.give_objects(Objects::draw(&self.plan, seed));
+        self
     }
 
     /// Kills the driver at a point.
@@ -169,6 +189,10 @@ impl Simulation {
     pub fn begin(&mut self, action: Action) {
         self.action = action;
         self.run += 1;
+        self.cleaned = action == Action::Deploy || self.controller.objects().is_none();
+        if !self.cleaned {
+            self.schedule(self.now + LATE, Happening::OthersMake);
+        }
         for position in 0..self.faults.len() {
             if let (Some(at), false) = (self.faults[position].at, self.struck[position]) {
                 self.schedule(self.now + at, Happening::Fault(position, self.run));
@@ -223,8 +247,9 @@ impl Simulation {
             return Some(Stop::Illegal(illegal));
         }
         self.spread_news();
-        let finished = self.driver.as_ref().and_then(|driver| driver.machine().verdict());
-        finished.map(Stop::Finished)
+        let verdict = self.driver.as_ref().and_then(|driver| driver.machine().verdict())?;
+        let open = verdict == Verdict::Succeeded && !self.cleaned;
+        (!open).then_some(Stop::Finished(verdict))
     }
 
     fn happen(&mut self, happening: Happening) -> Result<(), Illegal> {
@@ -250,6 +275,8 @@ impl Simulation {
                 self.tell(Input::Interrupted(signal))?;
             }
             Happening::Restart(run) if run == self.run => self.start_driver(),
+            Happening::CleanUp(epoch) if epoch == self.epoch => self.clean_up(),
+            Happening::OthersMake => self.controller.with_objects(self.now, Objects::make_late),
             // For a driver or a run that is no more.
             Happening::Told { .. }
             | Happening::Answer(..)
@@ -257,7 +284,8 @@ impl Simulation {
             | Happening::Tick(_)
             | Happening::Fault(..)
             | Happening::Interrupt(..)
-            | Happening::Restart(_) => {}
+            | Happening::Restart(_)
+            | Happening::CleanUp(_) => {}
         }
         Ok(())
     }
@@ -292,7 +320,11 @@ impl Simulation {
         let output = driver.step(now, input)?;
         let due = driver.machine().wake_at().is_some_and(|wake| wake <= now);
         self.spinning = ticked && due && output == Output::default();
+        let succeeded = driver.machine().verdict() == Some(Verdict::Succeeded);
         self.take(output);
+        if succeeded && !self.cleaned {
+            self.clean_up_soon();
+        }
         if let Some(wake) = self.driver.as_ref().and_then(|driver| driver.machine().wake_at()) {
             let at = self.began + (wake - Time::START);
             if self.tick_at.is_none_or(|tick| at < tick) {

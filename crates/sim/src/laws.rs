@@ -31,7 +31,7 @@ pub enum Law {
     StartCondition = 1,
     /// INV-4: failures propagate and are not masked.
     FailurePropagation = 2,
-    /// INV-5: nothing is removed while a dependant exists.
+    /// INV-5: nothing is removed while a dependant exists, and in the end nothing is left.
     ReverseTeardown = 3,
     /// INV-6: a run over its own result changes nothing.
     Idempotence = 4,
@@ -45,6 +45,8 @@ pub enum Law {
     Determinism = 8,
     /// Every run ends within its bounds.
     Ending = 9,
+    /// Nothing of others ever goes, and nothing that it needs.
+    OthersStay = 10,
 }
 
 impl fmt::Display for Broken {
@@ -117,8 +119,21 @@ pub fn check(simulation: &Simulation, action: Action, part: &Part, stop: &Stop) 
                     format!("{} was removed while {} exists", name(*app), name(dependants[0]));
                 broken.push(Broken { law: Law::ReverseTeardown, what });
             }
+            Fact::OthersRemoved { object } => {
+                let what = format!("{object} was removed, and is not the platform's");
+                broken.push(Broken { law: Law::OthersStay, what });
+            }
             _ => {}
         }
+    }
+    if (action, stop) == (Action::Teardown, &Stop::Finished(Verdict::Succeeded)) {
+        let left = simulation.left_over().into_iter();
+        broken.extend(
+            left.map(|object| Broken {
+                law: Law::ReverseTeardown,
+                what: format!("{object} is left"),
+            }),
+        );
     }
     for epoch in records.chunk_by(|a, b| a.epoch == b.epoch) {
         broken.extend(grammar::check(simulation.plan(), action, epoch));

@@ -16,6 +16,7 @@ mod engine;
 mod fault;
 pub mod generate;
 mod laws;
+mod objects;
 mod soak;
 
 pub use application::Lifecycle;

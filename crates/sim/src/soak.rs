@@ -50,8 +50,10 @@ impl Scenario {
             faults.push(Fault { target, kind, at });
         }
         let effect = usize::try_from(chance.between(0, 6 * apps as u64)).unwrap_or_default();
-        let crash = chance.once_in(6).then(|| {
-            if chance.once_in(2) { Crash::BeforeEffect(effect) } else { Crash::AfterEffect(effect) }
+        let crash = chance.once_in(6).then(|| match chance.between(0, 4) {
+            0 | 1 => Crash::BeforeEffect(effect),
+            2 | 3 => Crash::AfterEffect(effect),
+            _ => Crash::InCleanUp,
         });
         let interrupt = chance.once_in(12).then(|| {
             let signal = if chance.once_in(3) { Signal::Terminate } else { Signal::Interrupt };
@@ -71,6 +73,9 @@ impl Scenario {
     #[must_use]
     pub fn simulation(&self, plan: &Arc<Plan>) -> Simulation {
         let mut simulation = Simulation::new(plan.clone(), self.seed, self.faults.clone());
+        if Chance::stream(self.seed, 13).once_in(2) {
+            simulation = simulation.with_objects(self.seed);
+        }
         if let Some(crash) = self.crash {
             simulation = simulation.with_crash(crash);
         }

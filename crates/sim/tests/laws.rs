@@ -1,4 +1,4 @@
-//! The nine laws hold on random platforms with random faults. A failure names the law, the seed,
+//! The ten laws hold on random platforms with random faults. A failure names the law, the seed,
 //! and the smallest scenario that still breaks it.
 
 #![expect(clippy::panic, reason = "in the helpers of a test, a panic is the report")]
@@ -18,21 +18,21 @@ fn check(seeds: Range<u64>) {
 // Four parts, so that the cores share the work.
 
 #[test]
-fn laws_1_to_9_hold_for_seeds_from_0() {
+fn laws_1_to_10_hold_for_seeds_from_0() {
     check(0..1000);
 }
 
 #[test]
-fn laws_1_to_9_hold_for_seeds_from_1000() {
+fn laws_1_to_10_hold_for_seeds_from_1000() {
     check(1000..2000);
 }
 
 #[test]
-fn laws_1_to_9_hold_for_seeds_from_2000() {
+fn laws_1_to_10_hold_for_seeds_from_2000() {
     check(2000..3000);
 }
 
 #[test]
-fn laws_1_to_9_hold_for_seeds_from_3000() {
+fn laws_1_to_10_hold_for_seeds_from_3000() {
     check(3000..4000);
 }

@@ -14,7 +14,7 @@ const SEEDS: u64 = 2000;
 const BUGS_PER_LAW: usize = 3;
 
 /// Which law forbids what.
-const FORBIDDEN: [(Law, &[Bug]); 9] = [
+const FORBIDDEN: [(Law, &[Bug]); 10] = [
     (
         Law::StartCondition,
         &[
@@ -67,6 +67,17 @@ const FORBIDDEN: [(Law, &[Bug]); 9] = [
             Bug::NeverAskAgain,
         ],
     ),
+    (
+        Law::OthersStay,
+        &[
+            Bug::KeptCountsAsOurs,
+            Bug::EveryTrackingIdIsOurs,
+            Bug::CreatorsDoNotMatter,
+            Bug::WhatHasAnOwnerGoes,
+            Bug::OnlyMarkedContainersStay,
+            Bug::CrdsGoWithWhatTheyDefine,
+        ],
+    ),
 ];
 
 /// The first seed on which the law catches the bug.
@@ -99,7 +110,7 @@ fn laws_1_to_5_catch_the_mistakes_they_forbid() {
 }
 
 #[test]
-fn laws_6_to_9_catch_the_mistakes_they_forbid() {
+fn laws_6_to_10_catch_the_mistakes_they_forbid() {
     check(&FORBIDDEN[5..]);
 }
 
@@ -112,6 +123,6 @@ fn every_mistake_is_tried_on_one_law_and_every_law_on_three_mistakes() {
     assert_eq!(tried, all);
     let by_law: BTreeMap<Law, usize> =
         FORBIDDEN.iter().map(|(law, bugs)| (*law, bugs.len())).collect();
-    assert_eq!(by_law.len(), 9);
+    assert_eq!(by_law.len(), 10);
     assert!(by_law.values().all(|bugs| *bugs >= BUGS_PER_LAW), "{by_law:?}");
 }

@@ -15,7 +15,7 @@ use serde_json::Value;
 const PURE: [&str; 7] = ["assess", "expression", "model", "plan", "run", "sim", "spec"];
 
 /// What pure crates may depend on, and why each is harmless.
-const DEPENDENCIES: [(&str, &str); 12] = [
+const DEPENDENCIES: [(&str, &str); 13] = [
     ("cel", "expressions over values that it is given; without `chrono` it has no clock"),
     ("granit-parser", "YAML grammar over a string that it is given"),
     ("jiff", "calendar arithmetic; clippy forbids its clock"),
@@ -24,6 +24,7 @@ const DEPENDENCIES: [(&str, &str); 12] = [
     ("sha2", "arithmetic on bytes"),
     ("strsim", "arithmetic on two strings"),
     ("thiserror", "derives `Display` and `Error`"),
+    ("tiphys-assess", "pure itself"),
     ("tiphys-expression", "pure itself"),
     ("tiphys-model", "pure itself"),
     ("tiphys-plan", "pure itself"),

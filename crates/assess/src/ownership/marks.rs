@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use tiphys_run::planted;
+
 use super::{Keep, Object, Ownership, Platform, Whose};
 
 const TRACKING: &str = "argocd.argoproj.io/tracking-id";
@@ -69,6 +71,7 @@ pub(super) fn own_mark(object: &Object, platform: &Platform) -> Option<Ownership
         if let Some(id) = installation.filter(|id| Some(*id) != platform.installation.as_deref()) {
             return foreign(Whose::Installation(id.to_owned()));
         }
+        planted!(EveryTrackingIdIsOurs => return Some(Ownership::Ours));
         // One of the same name may be there, of another Argo CD or another platform.
         if platform.others.contains(app) || !platform.apps.contains(app) {
             return foreign(Whose::App(app.to_owned()));
@@ -145,6 +148,7 @@ pub fn keep(
     labels: &BTreeMap<String, String>,
     annotations: &BTreeMap<String, String>,
 ) -> Option<Keep> {
+    planted!(KeptCountsAsOurs => return None);
     let options = annotations.get(SYNC_OPTIONS).map(String::as_str).unwrap_or_default();
     if options.split(',').any(|option| option.trim() == "Delete=false") {
         Some(Keep::DeleteFalse)
@@ -173,6 +177,7 @@ pub(super) fn made_for(object: &Object) -> Option<(&str, &str, &str, &str)> {
 
 /// Who has created an object, if that is a person or another deployer.
 pub(super) fn somebody(object: &Object) -> Option<&str> {
+    planted!(CreatorsDoNotMatter => return None);
     let creator = object.creator.as_deref()?;
     let lower = creator.to_ascii_lowercase();
     let known = SOMEBODY.iter().any(|tool| {

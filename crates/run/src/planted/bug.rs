@@ -65,6 +65,13 @@ bugs! {
     WaitForUnhealthyForEver,
     SkipOnlyDirectDependants,
     NeverAskAgain,
+    // About what is others'.
+    KeptCountsAsOurs,
+    EveryTrackingIdIsOurs,
+    CreatorsDoNotMatter,
+    WhatHasAnOwnerGoes,
+    OnlyMarkedContainersStay,
+    CrdsGoWithWhatTheyDefine,
 }
 
 thread_local! {
@@ -87,7 +94,9 @@ pub fn with_bug<T>(bug: Bug, body: impl FnOnce() -> T) -> T {
     body()
 }
 
-pub(crate) fn is_active(bug: Bug) -> bool {
+/// Whether this thread makes this mistake now.
+#[must_use]
+pub fn is_active(bug: Bug) -> bool {
     ACTIVE.get() == Some(bug)
 }
 

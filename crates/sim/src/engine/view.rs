@@ -9,6 +9,7 @@ use tiphys_run::{Driver, Time};
 use super::{Recorded, Simulation};
 use crate::application::Lifecycle;
 use crate::controller::Fact;
+use crate::objects::Objects;
 
 impl Simulation {
     #[must_use]
@@ -45,6 +46,12 @@ impl Simulation {
     #[must_use]
     pub fn exists(&self, app: AppIx) -> bool {
         self.controller.app(app).exists
+    }
+
+    /// What a teardown that succeeded should not have left in the cluster.
+    #[must_use]
+    pub fn left_over(&self) -> Vec<String> {
+        self.controller.objects().map(Objects::left_over).unwrap_or_default()
     }
 
     #[must_use]
