@@ -7,6 +7,7 @@ use tiphys_model::{Health, OperationId};
 use tiphys_run::{Observation, OperationPhase, RequestNumber, Revisions, Stamp};
 
 use crate::chance::Chance;
+use crate::controller::Job;
 use crate::fault::FaultKind;
 
 /// How long the app takes for what it does, drawn once for each seed.
@@ -50,6 +51,15 @@ pub(crate) struct Truth {
     pub(crate) current: bool,
 }
 
+/// What somebody who looks is shown, and what was so at that moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Look {
+    pub(crate) version: u64,
+    /// `None`: it does not exist.
+    pub(crate) seen: Option<Arc<Observation>>,
+    pub(crate) truth: Truth,
+}
+
 /// A request for a refresh that has not been answered.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Waiter {
@@ -58,12 +68,26 @@ pub(crate) struct Waiter {
     pub(crate) epoch: u64,
 }
 
+/// Whether automated sync is denied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hold {
+    Held,
+    /// Not yet held, or not any more.
+    Lifted,
+    /// It is held again when its operation has ended.
+    Thawing,
+    /// The run that holds the platform has given it back.
+    HandedOff,
+}
+
 pub(crate) struct SimApp {
     pub(crate) exists: bool,
     /// The object as the API server has it.
     pub(crate) object: Observation,
-    /// What watchers and readers are handed: the object at one version, shared.
-    shown: Option<Arc<Observation>>,
+    /// What watchers and readers are handed at one version, shared.
+    shown: Option<Look>,
+    /// What they were handed before that.
+    before: Option<Look>,
     /// What the source is at.
     pub(crate) source: Revisions,
     /// What has been applied.
@@ -73,8 +97,9 @@ pub(crate) struct SimApp {
     /// The object shows the health of before, until it is reconciled.
     pub(crate) stale: bool,
     pub(crate) lifecycle: Lifecycle,
-    /// Automated sync is denied.
-    pub(crate) held: bool,
+    pub(crate) hold: Hold,
+    /// What an automated operation does next, once the hold lets it.
+    pub(crate) frozen: Option<Job>,
     pub(crate) faults: Vec<FaultKind>,
     /// Counts operations and health changes, so that jobs of an earlier one are void.
     pub(crate) serial: u64,
@@ -90,24 +115,42 @@ impl SimApp {
             exists: true,
             object: Observation::unsynced(version, source.clone(), now),
             shown: None,
+            before: None,
             source,
             live: None,
             health: Health::Missing,
             stale: false,
             lifecycle,
-            held: true,
+            hold: Hold::Held,
+            frozen: None,
             faults: Vec::new(),
             serial: 0,
             refresh_waiters: Vec::new(),
         }
     }
 
-    /// The object as it is now; `None`: it does not exist.
-    pub(crate) fn show(&mut self) -> Option<Arc<Observation>> {
-        if self.shown.as_ref().is_none_or(|shown| shown.version != self.object.version) {
-            self.shown = Some(Arc::new(self.object.clone()));
+    /// The object as it is now.
+    pub(crate) fn look(&mut self) -> Look {
+        let (version, truth) = (self.object.version, self.truth());
+        match &mut self.shown {
+            Some(shown) if shown.version == version => {
+                // What is really so can change without a word on the object.
+                shown.truth = truth;
+                shown.clone()
+            }
+            shown => {
+                let seen = self.exists.then(|| Arc::new(self.object.clone()));
+                let look = Look { version, seen, truth };
+                self.before = shown.replace(look.clone());
+                look
+            }
         }
-        self.shown.clone().filter(|_| self.exists)
+    }
+
+    /// The object as a reader may still see it who does not ask for the newest.
+    pub(crate) fn look_back(&mut self) -> Look {
+        let now = self.look();
+        self.before.clone().unwrap_or(now)
     }
 
     pub(crate) fn truth(&self) -> Truth {
@@ -118,7 +161,7 @@ impl SimApp {
     }
 
     /// Whether another driver has applied the same plan's operation at this very revision, so
-    /// that the first attempt of this one is a repetition.
+    /// that the first attempt of this one is a repetition. What has drifted since may be repeated.
     pub(crate) fn has_applied(&self, id: &OperationId) -> bool {
         let Some(last) = &self.object.last else { return false };
         let same_plan = |other: &OperationId| other.plan == id.plan && other.epoch != id.epoch;
@@ -126,6 +169,7 @@ impl SimApp {
             && last.revisions == self.source
             && self.live.as_ref() == Some(&self.source)
             && last.operation.id.as_ref().is_some_and(same_plan)
+            && self.object.drifted.is_empty()
             && id.attempt == 1
     }
 

@@ -6,6 +6,8 @@
 //! reconciliation writes sync status, health and `reconciledAt`; later, as resources change,
 //! health alone.
 
+mod disturb;
+mod hold;
 mod operation;
 mod reconcile;
 
@@ -13,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tiphys_model::{AppIx, Health, OperationId};
-use tiphys_run::{Deleting, Stamp, Time};
+use tiphys_run::{Deleting, OperationPhase, Stamp, Time};
 
 use crate::application::{SimApp, Truth, Waiter, revision};
 use crate::chance::Chance;
@@ -31,6 +33,10 @@ pub(crate) enum Job {
     OperationEnd {
         serial: u64,
     },
+    /// It has been terminated.
+    OperationStopped {
+        serial: u64,
+    },
     /// Compare, assess, write everything.
     Reconcile,
     /// The app's resources have come to this health.
@@ -39,6 +45,9 @@ pub(crate) enum Job {
         to: Health,
     },
     Gone,
+    DeletedByOthers,
+    MadeAnew,
+    ComparisonWorks,
 }
 
 /// What has really happened, for the laws.
@@ -142,6 +151,11 @@ impl Controller {
         self.jobs.push((now + delay, app, job));
     }
 
+    fn reconcile_soon(&mut self, now: Time, app: AppIx) {
+        let delay = self.soon();
+        self.schedule(now, delay, app, Job::Reconcile);
+    }
+
     /// The controller takes notice of something.
     fn soon(&mut self) -> Duration {
         self.chance.millis(20, 250)
@@ -155,20 +169,16 @@ impl Controller {
         self.app_mut(app).refresh_waiters.push(waiter);
         // The annotation: a new version in which nothing else has changed.
         self.write(app, |_| {});
-        let delay = self.soon();
-        self.schedule(now, delay, app, Job::Reconcile);
-    }
-
-    pub(crate) fn release(&mut self, now: Time, app: AppIx) {
-        self.app_mut(app).held = false;
-        let delay = self.soon();
-        self.schedule(now, delay, app, Job::Reconcile);
+        self.reconcile_soon(now, app);
     }
 
     pub(crate) fn delete(&mut self, now: Time, app: AppIx, dependants: Vec<AppIx>) -> bool {
         if !self.app(app).exists {
             return false;
         }
+        // Argo CD does not begin to delete before an operation has ended, so who deletes stops it.
+        self.let_go(now, app);
+        self.terminate(now, app);
         if self.app(app).object.deleting.is_none() {
             self.facts.push((now, Fact::Deleted { app, dependants }));
             let since = stamp(now);
@@ -188,21 +198,24 @@ impl Controller {
         sim.faults.clear();
         // Whatever was still to come of the faults is void.
         sim.serial += 1;
-        let started = sim.object.last.is_some();
-        let (serial, exists) = (sim.serial, sim.exists);
-        let (running, deleting) = (sim.object.operation.is_some(), sim.object.deleting.is_some());
+        let (serial, exists, deleting) = (sim.serial, sim.exists, sim.object.deleting.is_some());
         let unwell = sim.live.is_some() && sim.health != Health::Healthy;
+        let phase = sim.object.last.as_ref().map(|last| last.phase);
+        let next = sim.object.operation.as_ref().map(|_| match phase {
+            None => Job::OperationStart { serial },
+            Some(OperationPhase::Terminating) => Job::OperationStopped { serial },
+            Some(_) => Job::OperationEnd { serial },
+        });
         if !exists {
             return;
         }
         let delay = self.chance.millis(1_000, 20_000);
         if deleting {
             self.schedule(now, delay, app, Job::Gone);
-        } else if running {
-            let job =
-                if started { Job::OperationEnd { serial } } else { Job::OperationStart { serial } };
+        }
+        if let Some(job) = next {
             self.schedule(now, delay, app, job);
-        } else if unwell {
+        } else if unwell && !deleting {
             self.schedule(now, delay, app, Job::HealthTurns { serial, to: Health::Healthy });
         }
         self.schedule(now, delay * 2, app, Job::Reconcile);
@@ -216,25 +229,41 @@ impl Controller {
     }
 
     pub(crate) fn work(&mut self, now: Time, app: AppIx, job: Job) {
-        if !self.app(app).exists {
+        if self.app(app).exists == (job == Job::MadeAnew) {
             return;
         }
+        let serial_now = self.app(app).serial;
         match job {
-            Job::OperationStart { serial } if serial == self.app(app).serial => {
-                self.start_operation(now, app);
-            }
-            Job::OperationEnd { serial } if serial == self.app(app).serial => {
-                self.end_operation(now, app);
-            }
-            Job::Reconcile => self.reconcile(now, app),
-            Job::HealthTurns { serial, to } if serial == self.app(app).serial => {
-                self.turn(now, app, to);
-            }
             // Of an operation that has been replaced since.
-            Job::OperationStart { .. } | Job::OperationEnd { .. } | Job::HealthTurns { .. } => {}
+            Job::OperationStart { serial }
+            | Job::OperationEnd { serial }
+            | Job::OperationStopped { serial }
+            | Job::HealthTurns { serial, .. }
+                if serial != serial_now => {}
+            Job::OperationStart { .. }
+            | Job::OperationEnd { .. }
+            | Job::OperationStopped { .. }
+                if self.is_frozen(app) =>
+            {
+                self.app_mut(app).frozen = Some(job);
+            }
+            Job::OperationStart { .. } => self.start_operation(now, app),
+            Job::OperationEnd { .. } => self.end_operation(now, app),
+            Job::OperationStopped { .. } => self.stop_operation(now, app),
+            Job::Reconcile => self.reconcile(now, app),
+            Job::HealthTurns { to, .. } => self.turn(now, app, to),
+            Job::Gone if self.app(app).object.operation.is_some() => {
+                self.schedule(now, Duration::from_secs(1), app, Job::Gone);
+            }
             Job::Gone => {
                 self.with_objects(now, |objects| objects.cascade(app));
                 self.write(app, |sim| sim.exists = false);
+            }
+            Job::DeletedByOthers => self.delete_by_others(now, app),
+            Job::MadeAnew => self.make_anew(now, app),
+            Job::ComparisonWorks => {
+                self.app_mut(app).spend(FaultKind::BriefComparisonError);
+                self.reconcile_soon(now, app);
             }
         }
     }

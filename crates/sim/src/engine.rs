@@ -1,6 +1,8 @@
 //! The simulated engine: happenings in order of time, and a clock that jumps to the next.
 
 mod clean_up;
+mod driving;
+mod hold;
 mod network;
 mod strike;
 mod traffic;
@@ -12,14 +14,13 @@ use std::time::Duration;
 
 use tiphys_model::{AppIx, Plan, Role};
 use tiphys_run::{
-    Action, Answer, Driver, Effect, Event, Illegal, Input, Machine, Observation, Output, Phase,
-    Signal, Time, Verdict,
+    Action, Answer, Driver, Effect, Event, Illegal, Input, Observation, Signal, Time, Verdict,
 };
 
 use crate::application::{Lifecycle, Truth};
 use crate::chance::Chance;
 use crate::controller::{Controller, Job};
-use crate::fault::{Fault, FaultKind};
+use crate::fault::Fault;
 use crate::objects::Objects;
 use network::Network;
 
@@ -69,6 +70,8 @@ pub struct Simulation {
     action: Action,
     controller: Controller,
     network: Network,
+    /// When holds take effect, and for how long they are lifted.
+    hold_chance: Chance,
     faults: Vec<Fault>,
     /// Which of them have struck.
     struck: Vec<bool>,
@@ -92,6 +95,8 @@ pub struct Simulation {
     /// The truth behind the newest look that the driver has been given.
     told: Vec<(u64, Truth)>,
     records: Vec<Recorded>,
+    /// The last driver that has started each app.
+    started_in: Vec<u64>,
     /// A teardown has removed all that goes after the last app.
     cleaned: bool,
     /// Apps that started although the truth behind what the driver knew forbade it.
@@ -115,6 +120,10 @@ enum Happening {
     Fault(usize, u32),
     Interrupt(Signal, u32),
     Restart(u32),
+    /// The run's hold takes effect.
+    Hold(u32),
+    /// A frozen operation may end.
+    Thaw(AppIx, u64),
     /// The next deletion after the last app.
     CleanUp(u64),
     /// Others make something while a teardown runs.
@@ -142,6 +151,7 @@ impl Simulation {
             action: Action::Deploy,
             controller,
             network: Network::new(Chance::stream(seed, 2)),
+            hold_chance: Chance::stream(seed, 3),
             struck: vec![false; faults.len()],
             faults,
             agenda: BTreeMap::new(),
@@ -158,6 +168,7 @@ impl Simulation {
             first_sync_seen: false,
             told: vec![(0, Truth { healthy: false, current: false }); apps],
             records: Vec::new(),
+            started_in: vec![0; apps],
             cleaned: true,
             unready: Vec::new(),
         }
@@ -219,9 +230,10 @@ impl Simulation {
         self.spread_news();
     }
 
-    /// The app cannot be removed from now on.
-    pub fn stick(&mut self, app: AppIx) {
-        self.controller.app_mut(app).faults.push(FaultKind::StuckFinalizer);
+    /// Something will go wrong in the next run, too.
+    pub fn add_fault(&mut self, fault: Fault) {
+        self.faults.push(fault);
+        self.struck.push(false);
     }
 
     /// Lets time go on until the run has ended.
@@ -275,6 +287,8 @@ impl Simulation {
                 self.tell(Input::Interrupted(signal))?;
             }
             Happening::Restart(run) if run == self.run => self.start_driver(),
+            Happening::Hold(run) if run == self.run => self.hold(),
+            Happening::Thaw(app, epoch) if epoch == self.epoch => self.thaw(app),
             Happening::CleanUp(epoch) if epoch == self.epoch => self.clean_up(),
             Happening::OthersMake => self.controller.with_objects(self.now, Objects::make_late),
             // For a driver or a run that is no more.
@@ -285,107 +299,11 @@ impl Simulation {
             | Happening::Fault(..)
             | Happening::Interrupt(..)
             | Happening::Restart(_)
+            | Happening::Hold(_)
+            | Happening::Thaw(..)
             | Happening::CleanUp(_) => {}
         }
         Ok(())
-    }
-
-    fn start_driver(&mut self) {
-        self.epoch += 1;
-        self.began = self.now;
-        self.tick_at = None;
-        let machine = Machine::new(self.plan.clone(), self.action, self.epoch);
-        self.driver = Some(Driver::new(machine));
-        let delay = self.network.request();
-        self.schedule(self.now + delay, Happening::Listed(self.epoch));
-    }
-
-    /// The driver is shown every Application as it is now.
-    fn list(&mut self) -> Result<(), Illegal> {
-        let held = self.action == Action::Deploy;
-        let mut seen = Vec::with_capacity(self.plan.apps.len());
-        for app in self.plan.graph.apps() {
-            let sim = self.controller.app_mut(app);
-            sim.held |= held;
-            self.told[app.position()] = (sim.object.version, sim.truth());
-            seen.push(sim.show());
-        }
-        self.tell(Input::Listed { seen, held })
-    }
-
-    fn tell(&mut self, input: Input) -> Result<(), Illegal> {
-        let Some(driver) = &mut self.driver else { return Ok(()) };
-        let now = Time::START + (self.now - self.began);
-        let ticked = input == Input::Tick;
-        let output = driver.step(now, input)?;
-        let due = driver.machine().wake_at().is_some_and(|wake| wake <= now);
-        self.spinning = ticked && due && output == Output::default();
-        let succeeded = driver.machine().verdict() == Some(Verdict::Succeeded);
-        self.take(output);
-        if succeeded && !self.cleaned {
-            self.clean_up_soon();
-        }
-        if let Some(wake) = self.driver.as_ref().and_then(|driver| driver.machine().wake_at()) {
-            let at = self.began + (wake - Time::START);
-            if self.tick_at.is_none_or(|tick| at < tick) {
-                self.tick_at = Some(at);
-                self.schedule(at, Happening::Tick(self.epoch));
-            }
-        }
-        Ok(())
-    }
-
-    fn take(&mut self, output: Output) {
-        let elapsed = Time::START + (self.now - self.began);
-        for event in output.events {
-            self.witness(&event);
-            self.records.push(Recorded { at: self.now, elapsed, epoch: self.epoch, event });
-        }
-        for effect in output.effects {
-            let number = self.effects;
-            self.effects += 1;
-            if self.crash == Some(Crash::BeforeEffect(number)) {
-                self.kill();
-                return;
-            }
-            let delay = self.network.request();
-            self.schedule(self.now + delay, Happening::Request(effect, self.epoch));
-            if self.crash == Some(Crash::AfterEffect(number)) {
-                self.kill();
-                return;
-            }
-        }
-    }
-
-    /// Compares a start with the truth behind what the driver had been told.
-    fn witness(&mut self, event: &Event) {
-        let Event::Syncing { app, .. } = event else { return };
-        // A retry is no start: what has started is never un-started.
-        if self.is_retry(*app) {
-            return;
-        }
-        for dependency in self.plan.graph.dependencies(*app) {
-            let (_, truth) = self.told[dependency.position()];
-            if !(truth.healthy && truth.current) {
-                self.unready.push((*app, *dependency));
-            }
-        }
-    }
-
-    fn is_retry(&self, app: AppIx) -> bool {
-        let driver = self.driver.as_ref();
-        driver.is_some_and(|driver| match &driver.machine().step(app).phase {
-            Phase::Syncing(syncing) => syncing.attempt > 1,
-            Phase::Converging(converging) => converging.attempt > 1,
-            _ => false,
-        })
-    }
-
-    fn kill(&mut self) {
-        self.crash = None;
-        self.driver = None;
-        self.epoch += 1;
-        self.schedule(self.now + LEASE, Happening::Restart(self.run));
     }
 
     fn schedule(&mut self, at: Time, happening: Happening) {

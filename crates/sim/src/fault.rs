@@ -44,6 +44,24 @@ pub enum FaultKind {
     RevisionMoved,
     /// It cannot be removed.
     StuckFinalizer,
+    /// Argo CD cannot compare it with its source from now on.
+    ComparisonError,
+    /// Argo CD cannot compare it for less than a minute.
+    BriefComparisonError,
+    /// It stays OutOfSync, whatever is applied.
+    OutOfSync,
+    /// Its spec is invalid.
+    InvalidSpec,
+    /// Every request to sync it is refused.
+    DenySync,
+    /// The first request to hand it off is refused.
+    DenyHandOff,
+    /// Somebody deletes it and makes it anew.
+    Recreated,
+    /// Its spec changes before it is applied: whoever generates it is late.
+    SpecChanged,
+    /// Argo CD begins an operation by itself, which the hold freezes.
+    FrozenOperation,
     /// The watch falls silent for a while.
     LostWatch,
     /// Everything is told twice.
@@ -54,10 +72,14 @@ pub enum FaultKind {
     Crash,
     /// Another run takes the platform.
     LeaseLost,
+    /// Somebody lifts the hold for a few seconds.
+    LiftedHold,
+    /// Reads arrive late, and a list shows older versions and misses what is there.
+    StaleReads,
 }
 
 impl FaultKind {
-    pub const ALL: [FaultKind; 15] = [
+    pub const ALL: [FaultKind; 26] = [
         FaultKind::Refuse,
         FaultKind::Hang,
         FaultKind::Degraded,
@@ -68,11 +90,22 @@ impl FaultKind {
         FaultKind::Stolen,
         FaultKind::RevisionMoved,
         FaultKind::StuckFinalizer,
+        FaultKind::ComparisonError,
+        FaultKind::BriefComparisonError,
+        FaultKind::OutOfSync,
+        FaultKind::InvalidSpec,
+        FaultKind::DenySync,
+        FaultKind::DenyHandOff,
+        FaultKind::Recreated,
+        FaultKind::SpecChanged,
+        FaultKind::FrozenOperation,
         FaultKind::LostWatch,
         FaultKind::DuplicateAnswer,
         FaultKind::SlowApi,
         FaultKind::Crash,
         FaultKind::LeaseLost,
+        FaultKind::LiftedHold,
+        FaultKind::StaleReads,
     ];
 
     #[must_use]
@@ -88,11 +121,22 @@ impl FaultKind {
             FaultKind::Stolen => "stolen",
             FaultKind::RevisionMoved => "revision-moved",
             FaultKind::StuckFinalizer => "stuck-finalizer",
+            FaultKind::ComparisonError => "comparison-error",
+            FaultKind::BriefComparisonError => "brief-comparison-error",
+            FaultKind::OutOfSync => "out-of-sync",
+            FaultKind::InvalidSpec => "invalid-spec",
+            FaultKind::DenySync => "deny-sync",
+            FaultKind::DenyHandOff => "deny-handoff",
+            FaultKind::Recreated => "recreated",
+            FaultKind::SpecChanged => "spec-changed",
+            FaultKind::FrozenOperation => "frozen-operation",
             FaultKind::LostWatch => "lost-watch",
             FaultKind::DuplicateAnswer => "duplicate-answer",
             FaultKind::SlowApi => "slow-api",
             FaultKind::Crash => "crash",
             FaultKind::LeaseLost => "lease-lost",
+            FaultKind::LiftedHold => "lifted-hold",
+            FaultKind::StaleReads => "stale-reads",
         }
     }
 
@@ -106,6 +150,8 @@ impl FaultKind {
                 | FaultKind::SlowApi
                 | FaultKind::Crash
                 | FaultKind::LeaseLost
+                | FaultKind::LiftedHold
+                | FaultKind::StaleReads
         )
     }
 }

@@ -5,9 +5,7 @@
 //! replaced, watches that fall silent. Time is a number that jumps from one happening to the
 //! next; all chance comes from one seed, so the same seed gives the same log, byte for byte.
 //!
-//! What it does not model: resources below an Application, the rendering of manifests and its
-//! errors, RBAC, the creation of Applications by the root app, more than one source for an
-//! Application, hooks and sync waves, a clock that jumps. Those are for the real cluster.
+//! What it does not model stands in `docs/rehearse.md`. That is for the real cluster.
 
 mod application;
 mod chance;

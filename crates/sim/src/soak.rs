@@ -49,6 +49,11 @@ impl Scenario {
             let at = chance.once_in(2).then(|| Duration::from_secs(chance.between(1, 1200)));
             faults.push(Fault { target, kind, at });
         }
+        // Lost answers show the rarest mistakes, so they are drawn more often than the rest.
+        if chance.once_in(6) {
+            let kind = FaultKind::SlowApi;
+            faults.push(Fault { target: FaultTarget::Run, kind, at: None });
+        }
         let effect = usize::try_from(chance.between(0, 6 * apps as u64)).unwrap_or_default();
         let crash = chance.once_in(6).then(|| match chance.between(0, 4) {
             0 | 1 => Crash::BeforeEffect(effect),
@@ -103,7 +108,7 @@ impl Scenario {
             return story.broken;
         }
         let done: Vec<_> = match first {
-            Stop::Finished(_) => plan.graph.apps().filter(|app| simulation.is_well(*app)).collect(),
+            Stop::Finished(_) => plan.graph.apps().filter(|app| simulation.is_done(*app)).collect(),
             Stop::Illegal(_) | Stop::Endless => Vec::new(),
         };
         simulation.repair();
@@ -130,9 +135,23 @@ impl Scenario {
 
     fn tear_down(&self, simulation: &mut Simulation, story: &mut Story) {
         let plan = simulation.plan().clone();
-        let stuck = Chance::stream(self.seed, 12).once_in(3);
-        if stuck && let Some(app) = plan.graph.apps().next() {
-            simulation.stick(app);
+        let mut chance = Chance::stream(self.seed, 12);
+        if chance.once_in(3) {
+            let target = FaultTarget::App(plan.apps[0].app.name.clone());
+            let kind = FaultKind::StuckFinalizer;
+            simulation.add_fault(Fault { target, kind, at: Some(Duration::ZERO) });
+        }
+        if chance.once_in(3) {
+            let kinds = [
+                FaultKind::SlowApi,
+                FaultKind::LostWatch,
+                FaultKind::DuplicateAnswer,
+                FaultKind::StaleReads,
+                FaultKind::Crash,
+            ];
+            let at = Some(Duration::from_secs(chance.between(0, 200)));
+            let kind = chance.pick(&kinds).copied().unwrap_or(FaultKind::Crash);
+            simulation.add_fault(Fault { target: FaultTarget::Run, kind, at });
         }
         story.run(simulation, Action::Teardown);
         simulation.repair();

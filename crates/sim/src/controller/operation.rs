@@ -46,18 +46,35 @@ impl Controller {
         Ok(version)
     }
 
-    pub(crate) fn terminate(&mut self, app: AppIx) {
-        if self.app(app).object.operation.is_none() {
+    /// Asks for the end of an operation. Argo CD takes its time; what the hold has frozen does not
+    /// end before the app is let go.
+    pub(crate) fn terminate(&mut self, now: Time, app: AppIx) {
+        let sim = self.app(app);
+        let phase = sim.object.last.as_ref().map(|last| last.phase);
+        if sim.object.operation.is_none() || phase == Some(OperationPhase::Terminating) {
             return;
         }
         self.write(app, |sim| {
             sim.serial += 1;
+            match &mut sim.object.last {
+                Some(last) => last.phase = OperationPhase::Terminating,
+                None => sim.object.operation = None,
+            }
+        });
+        let (delay, serial) = (self.chance.millis(100, 20_000), self.app(app).serial);
+        self.schedule(now, delay, app, Job::OperationStopped { serial });
+    }
+
+    pub(super) fn stop_operation(&mut self, now: Time, app: AppIx) {
+        self.write(app, |sim| {
             sim.object.operation = None;
             if let Some(last) = &mut sim.object.last {
                 last.phase = OperationPhase::Failed;
+                last.finished_at = Some(stamp(now));
                 last.message = "operation terminated".into();
             }
         });
+        self.operation_is_over(app);
     }
 
     pub(super) fn start_operation(&mut self, now: Time, app: AppIx) {
@@ -147,6 +164,7 @@ impl Controller {
         if !refused && self.app(app).health == Health::Progressing {
             self.converge(now, app);
         }
+        self.operation_is_over(app);
         // Argo CD asks itself for a refresh; with the fault, it is the one of three minutes.
         let delay = if stale && ours { Duration::from_secs(180) } else { self.soon() };
         self.schedule(now, delay, app, Job::Reconcile);

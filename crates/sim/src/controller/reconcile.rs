@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use tiphys_model::{AppIx, Health, SyncStatus};
-use tiphys_run::{Initiator, Time};
+use tiphys_run::{Condition, ConditionKind, Drifted, Initiator, Time};
 
 use super::{Controller, Job, stamp};
+use crate::application::{Hold, SimApp};
 use crate::fault::FaultKind;
 
 impl Controller {
@@ -24,7 +25,8 @@ impl Controller {
         self.write(app, |sim| {
             sim.health = to;
             // Health is only rewritten once the new state has been compared.
-            if sim.object.revisions == sim.source && !sim.stale {
+            let valid = !sim.has(FaultKind::InvalidSpec);
+            if sim.object.revisions == sim.source && !sim.stale && valid {
                 sim.object.health = to;
                 sim.object.health_message =
                     (to == Health::Degraded).then(|| "back-off restarting failed container".into());
@@ -47,23 +49,53 @@ impl Controller {
 
     pub(super) fn reconcile(&mut self, now: Time, app: AppIx) {
         let waiters = std::mem::take(&mut self.app_mut(app).refresh_waiters);
-        self.write(app, |sim| {
-            let synced = sim.live.as_ref() == Some(&sim.source);
-            sim.object.sync = if synced { SyncStatus::Synced } else { SyncStatus::OutOfSync };
-            sim.object.revisions = sim.source.clone();
-            sim.object.compared_to_spec = true;
-            sim.object.health = sim.health;
-            sim.object.reconciled_at = Some(stamp(now));
-            sim.stale = false;
+        self.write(app, |sim| match trouble(sim) {
+            Some(condition) => {
+                // What cannot be compared gets no stamp, and the revisions stay those of before.
+                sim.object.sync = SyncStatus::Unknown;
+                if condition.kind == ConditionKind::InvalidSpec {
+                    sim.object.health = Health::Unknown;
+                }
+                sim.object.conditions = vec![condition];
+            }
+            None => compare(sim, now),
         });
         if !waiters.is_empty() {
             self.refreshed.push((app, waiters));
         }
         let sim = self.app(app);
         let free = sim.object.operation.is_none() && sim.object.deleting.is_none();
-        if sim.object.sync == SyncStatus::OutOfSync && !sim.held && free {
+        let outdated = sim.object.sync == SyncStatus::OutOfSync && !sim.truth().current;
+        if outdated && sim.hold != Hold::Held && free {
             // Automated sync, as soon as nobody denies it. It cannot be refused: it is free.
             self.sync(now, app, None, Initiator::Automated).unwrap_or_default();
         }
     }
+}
+
+fn compare(sim: &mut SimApp, now: Time) {
+    let applied = sim.live.as_ref() == Some(&sim.source);
+    let drifts = applied && sim.has(FaultKind::OutOfSync);
+    let synced = applied && !drifts;
+    let drifted =
+        Drifted { resource: "Deployment/web".into(), fields: vec!["spec.replicas".into()] };
+    sim.object.sync = if synced { SyncStatus::Synced } else { SyncStatus::OutOfSync };
+    sim.object.drifted = if drifts { vec![drifted] } else { Vec::new() };
+    sim.object.revisions = sim.source.clone();
+    sim.object.compared_to_spec = true;
+    sim.object.conditions.clear();
+    sim.object.health = sim.health;
+    sim.object.reconciled_at = Some(stamp(now));
+    sim.stale = false;
+}
+
+/// What keeps Argo CD from comparing an app.
+fn trouble(sim: &SimApp) -> Option<Condition> {
+    let condition = |kind, message: &str| Some(Condition { kind, message: message.into() });
+    if sim.has(FaultKind::InvalidSpec) {
+        return condition(ConditionKind::InvalidSpec, "application destination can't be empty");
+    }
+    let fails = sim.has(FaultKind::ComparisonError) || sim.has(FaultKind::BriefComparisonError);
+    let message = "failed to generate manifests: helm template failed";
+    if fails { condition(ConditionKind::Comparison, message) } else { None }
 }

@@ -10,17 +10,20 @@ pub(super) struct Network {
     chance: Chance,
     pub(super) slow: bool,
     pub(super) duplicates: bool,
+    /// Reads and lists may show what was so a moment ago.
+    pub(super) stale: bool,
     pub(super) silent_until: Option<Time>,
 }
 
 impl Network {
     pub(super) fn new(chance: Chance) -> Self {
-        Network { chance, slow: false, duplicates: false, silent_until: None }
+        Network { chance, slow: false, duplicates: false, stale: false, silent_until: None }
     }
 
     pub(super) fn repair(&mut self) {
         self.slow = false;
         self.duplicates = false;
+        self.stale = false;
         self.silent_until = None;
     }
 
@@ -48,6 +51,22 @@ impl Network {
     /// Whether, of what is lost, it is the answer and not the request.
     pub(super) fn loses_answer(&mut self) -> bool {
         self.chance.once_in(2)
+    }
+
+    /// How long after it was taken a look arrives, beyond the way of its answer.
+    pub(super) fn read_lag(&mut self) -> Duration {
+        let lags = self.stale && self.chance.once_in(2);
+        if lags { self.chance.millis(1_000, 10_000) } else { Duration::ZERO }
+    }
+
+    /// Whether a list shows an object as it was before its newest change.
+    pub(super) fn lists_stale(&mut self) -> bool {
+        self.stale && self.chance.once_in(2)
+    }
+
+    /// Whether a list misses an object altogether.
+    pub(super) fn misses(&mut self) -> bool {
+        self.stale && self.chance.once_in(8)
     }
 
     pub(super) fn is_silent(&self, now: Time) -> bool {

@@ -19,6 +19,8 @@ impl Simulation {
             }
             (FaultTarget::Run, FaultKind::SlowApi) => self.network.slow = true,
             (FaultTarget::Run, FaultKind::DuplicateAnswer) => self.network.duplicates = true,
+            (FaultTarget::Run, FaultKind::StaleReads) => self.network.stale = true,
+            (FaultTarget::Run, FaultKind::LiftedHold) => self.lift_hold(),
             (FaultTarget::Run, _) => {}
             (FaultTarget::App(name), kind) => {
                 let found =
@@ -32,7 +34,7 @@ impl Simulation {
     }
 
     fn strike_app(&mut self, app: AppIx, kind: FaultKind) {
-        self.controller.app_mut(app).faults.push(kind);
+        self.controller.disturb(self.now, app, kind);
         // What has become Healthy already turns now.
         let (serial, healthy) =
             (self.controller.app(app).serial, self.controller.app(app).truth().healthy);
@@ -61,7 +63,7 @@ impl Simulation {
                 FaultTarget::Run => self.schedule(self.now, Happening::Fault(position, self.run)),
                 FaultTarget::App(_) => {
                     let kind = fault.kind;
-                    self.controller.app_mut(app).faults.push(kind);
+                    self.controller.disturb(self.now, app, kind);
                 }
             }
         }

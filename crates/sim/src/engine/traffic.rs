@@ -1,16 +1,20 @@
 //! What passes between the driver and the cluster: requests, answers, and news of the watch.
 
+use std::time::Duration;
+
 use tiphys_model::{AppIx, OperationId};
-use tiphys_run::{Answer, Effect, SyncAnswer};
+use tiphys_run::{Action, Answer, Effect, SyncAnswer};
 
 use super::{Happening, Simulation};
-use crate::application::Waiter;
-use crate::controller::Refusal;
+use crate::application::{Look, Waiter};
+use crate::controller::{Refusal, Written};
+use crate::fault::FaultKind;
 
 impl Simulation {
     /// A request reaches the API server.
     pub(super) fn arrive(&mut self, effect: Effect, epoch: u64) {
         let app = effect.app();
+        let mut lag = Duration::ZERO;
         let answer = match effect {
             Effect::Sync { operation, number, .. } => {
                 let answer = self.arrive_sync(app, &operation);
@@ -21,17 +25,16 @@ impl Simulation {
                 None
             }
             Effect::Read { number, .. } => {
-                self.show(app, epoch);
+                lag = self.network.read_lag();
+                let look = self.controller.app_mut(app).look();
+                self.schedule(self.now + lag, told(app, look, epoch));
                 Some(Answer::Looked { number })
             }
             Effect::Terminate { .. } => {
-                self.controller.terminate(app);
+                self.controller.terminate(self.now, app);
                 Some(Answer::Terminated)
             }
-            Effect::HandOff { .. } => {
-                self.controller.release(self.now, app);
-                Some(Answer::HandedOff)
-            }
+            Effect::HandOff { .. } => self.arrive_hand_off(app),
             Effect::Delete { .. } => {
                 let exists = |app: &AppIx| self.controller.app(*app).exists;
                 let dependants: Vec<AppIx> =
@@ -44,9 +47,18 @@ impl Simulation {
             // A sync request knows that its answer was lost; the others just wait for it.
             let lost = !matches!(answer, Answer::Sync { .. }) && self.network.loses();
             if !lost {
-                self.reply(app, &answer, epoch);
+                self.reply(app, &answer, epoch, lag);
             }
         }
+    }
+
+    /// What is refused is asked for again.
+    fn arrive_hand_off(&mut self, app: AppIx) -> Option<Answer> {
+        if self.controller.app_mut(app).spend(FaultKind::DenyHandOff) {
+            return None;
+        }
+        self.controller.hand_off(self.now, app);
+        Some(Answer::HandedOff)
     }
 
     fn arrive_sync(&mut self, app: AppIx, operation: &OperationId) -> SyncAnswer {
@@ -56,6 +68,9 @@ impl Simulation {
             return SyncAnswer::Unanswered { message: "request timed out".into() };
         }
         self.strike_at_sync(app);
+        if self.controller.app(app).has(FaultKind::DenySync) {
+            return SyncAnswer::Refused { message: "permission denied: applications, sync".into() };
+        }
         let result = self.controller.sync(self.now, app, Some(operation.clone()), "tiphys".into());
         match result {
             _ if lost => SyncAnswer::Unanswered { message: "request timed out".into() },
@@ -65,23 +80,28 @@ impl Simulation {
         }
     }
 
-    fn reply(&mut self, app: AppIx, answer: &Answer, epoch: u64) {
+    fn reply(&mut self, app: AppIx, answer: &Answer, epoch: u64, lag: Duration) {
         for delay in self.network.deliveries() {
-            self.schedule(self.now + delay, Happening::Answer(app, answer.clone(), epoch));
+            self.schedule(self.now + lag + delay, Happening::Answer(app, answer.clone(), epoch));
         }
     }
 
-    /// One look, sent before its answer.
-    fn show(&mut self, app: AppIx, epoch: u64) {
-        let sim = self.controller.app_mut(app);
-        let told = Happening::Told {
-            app,
-            version: sim.object.version,
-            seen: sim.show(),
-            truth: sim.truth(),
-            epoch,
-        };
-        self.schedule(self.now, told);
+    /// What a list shows of an app. What it does not show as it is, the watch tells soon after.
+    /// Only what is new can be missing: a teardown finds what has been there for long.
+    pub(super) fn listed(&mut self, app: AppIx) -> Look {
+        let newest = self.controller.app_mut(app).look();
+        let mut look = newest.clone();
+        if self.network.lists_stale() {
+            look = self.controller.app_mut(app).look_back();
+        }
+        if self.action == Action::Deploy && self.network.misses() {
+            look = Look { seen: None, version: 0, ..look };
+        }
+        if look.version != newest.version {
+            let delay = self.network.watch();
+            self.schedule(self.now + delay, told(app, newest, self.epoch));
+        }
+        look
     }
 
     /// What the controller wrote goes to the watch; what it finished goes to who waits.
@@ -94,27 +114,26 @@ impl Simulation {
             if self.network.is_silent(self.now) {
                 continue;
             }
-            let seen = self.controller.app_mut(written.app).show();
+            let Look { seen, .. } = self.controller.app_mut(written.app).look();
+            let Written { app, version, truth } = written;
             let delay = self.network.watch();
-            self.schedule(
-                self.now + delay,
-                Happening::Told {
-                    app: written.app,
-                    version: written.version,
-                    seen,
-                    truth: written.truth,
-                    epoch,
-                },
-            );
+            let look = Look { version, seen, truth };
+            self.schedule(self.now + delay, told(app, look, epoch));
         }
         for (app, waiters) in std::mem::take(&mut self.controller.refreshed) {
-            self.show(app, epoch);
+            let look = self.controller.app_mut(app).look();
+            self.schedule(self.now, told(app, look, epoch));
             for Waiter { number, epoch } in waiters {
                 if self.network.loses() {
                     continue;
                 }
-                self.reply(app, &Answer::Refreshed { number }, epoch);
+                self.reply(app, &Answer::Refreshed { number }, epoch, Duration::ZERO);
             }
         }
     }
+}
+
+fn told(app: AppIx, look: Look, epoch: u64) -> Happening {
+    let Look { version, seen, truth } = look;
+    Happening::Told { app, version, seen, truth, epoch }
 }

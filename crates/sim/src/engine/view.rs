@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tiphys_model::{AppIx, Plan, Role};
-use tiphys_run::{Driver, Time};
+use tiphys_run::{Driver, OperationPhase, Time};
 
 use super::{Recorded, Simulation};
 use crate::application::Lifecycle;
@@ -36,7 +36,15 @@ impl Simulation {
         truth.healthy && truth.current
     }
 
-    /// Whether it was so when the look was taken that the driver had last.
+    /// Whether there is nothing left to do for it: it is well, and its last operation was.
+    #[must_use]
+    pub fn is_done(&self, app: AppIx) -> bool {
+        let last = self.controller.app(app).object.last.as_ref();
+        let failed = last.is_some_and(|last| last.phase != OperationPhase::Succeeded);
+        self.is_well(app) && !failed
+    }
+
+    /// Whether it was well when the look was taken that the driver had last.
     #[must_use]
     pub fn was_told_well(&self, app: AppIx) -> bool {
         let (_, truth) = self.told[app.position()];

@@ -39,7 +39,13 @@ const fn lost(state: FailState) -> Outcome {
 /// What is documented for each fault.
 fn documented(kind: FaultKind) -> Outcome {
     match kind {
-        FaultKind::Refuse | FaultKind::Degraded => lost(FailState::Failed),
+        FaultKind::Refuse
+        | FaultKind::Degraded
+        | FaultKind::ComparisonError
+        | FaultKind::OutOfSync
+        | FaultKind::InvalidSpec
+        | FaultKind::Recreated => lost(FailState::Failed),
+        FaultKind::DenySync => lost(FailState::Errored),
         FaultKind::Hang | FaultKind::NeverHealthy => lost(FailState::TimedOut),
         // It was Done, its dependants had started, and at the end it is unhealthy.
         FaultKind::DegradeLater => Outcome { verdict: Verdict::Failed, ..OVERCOME },
@@ -54,6 +60,12 @@ fn documented(kind: FaultKind) -> Outcome {
         | FaultKind::Stolen
         | FaultKind::RevisionMoved
         | FaultKind::StuckFinalizer
+        | FaultKind::BriefComparisonError
+        | FaultKind::DenyHandOff
+        | FaultKind::SpecChanged
+        | FaultKind::FrozenOperation
+        | FaultKind::LiftedHold
+        | FaultKind::StaleReads
         | FaultKind::LostWatch
         | FaultKind::DuplicateAnswer
         | FaultKind::SlowApi
