@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use kube::api::{ApiResource, ObjectMeta};
-use tiphys_assess::ownership::{self, Object, Others, Ownership, Whose};
+use tiphys_assess::ownership::{self, Container, Judged, Object, Others, Ownership, Whose};
 use tiphys_cluster::{Kinds, Listed, ObjectName, RequestError};
 
 use crate::graph::{Names, Uids};
@@ -83,7 +83,7 @@ impl Inventory {
             let defined = came.crds.contains(&crd);
             let listed = Kinds::each_object(resource, &api, |metadata| {
                 let object = object(resource, metadata);
-                let itself = Container::of(&object).is_some_and(|it| it.is_of(came));
+                let itself = Container::of(&object).is_some_and(|it| is_of(&it, came));
                 if defined || itself || came.namespaces.contains(&object.namespace) {
                     objects.push(object);
                 }
@@ -105,27 +105,21 @@ impl Inventory {
 
     /// What must not go, and the namespaces and CRDs that it needs.
     pub(super) fn divide(&self, came: &Names) -> Division {
-        let mut needed: BTreeMap<Container, String> = BTreeMap::new();
-        let mut kept = Vec::new();
+        let judged = self.found.iter();
+        let judged = judged.map(|Entry { object, whose, crd }| Judged { object, whose, crd });
+        let mut needed = ownership::needed(judged);
         let taken: BTreeSet<Container> =
             self.taken_entries().filter_map(|entry| Container::of(&entry.object)).collect();
         for container in self.made_anew.difference(&taken) {
             needed.insert(container.clone(), MADE_ANEW.to_owned());
         }
-        for Entry { object, whose, crd } in self.found.iter().filter(|entry| !entry.whose.goes()) {
-            if let Some(container) = Container::of(object) {
-                // Nobody marks a namespace as made for an app.
-                if *whose != Ownership::Foreign(Whose::Unmarked) {
-                    needed.entry(container).or_insert_with(|| whose.to_string());
-                }
-                continue;
-            }
-            kept.push(Kept { object: name(object), why: whose.to_string() });
-            let holds = || format!("it holds {object}");
-            needed.entry(Container::Namespace(object.namespace.clone())).or_insert_with(holds);
-            let defines = || format!("it defines {object}");
-            needed.entry(Container::Crd(crd.clone())).or_insert_with(defines);
-        }
+        let stays = |entry: &&Entry| !entry.whose.goes() && Container::of(&entry.object).is_none();
+        let kept = self.found.iter().filter(stays);
+        let kept = kept.map(|Entry { object, whose, .. }| Kept {
+            object: name(object),
+            why: whose.to_string(),
+        });
+        let mut kept: Vec<Kept> = kept.collect();
         for Unlisted { kind, crd } in &self.unlisted {
             let why = || format!("objects of kind {kind} cannot be listed, and may be anybody's");
             needed.entry(Container::Crd(crd.clone())).or_insert_with(why);
@@ -142,8 +136,8 @@ impl Inventory {
                 .collect(),
             crds: crds.filter(|name| goes(Container::Crd((*name).clone()))).cloned().collect(),
         };
-        let needed = needed.into_iter().filter(|(container, _)| container.is_of(came));
-        kept.extend(needed.map(|(container, why)| Kept { object: container.name(), why }));
+        let needed = needed.into_iter().filter(|(container, _)| is_of(container, came));
+        kept.extend(needed.map(|(container, why)| Kept { object: name_of(container), why }));
         kept.sort();
         let mut defined = BTreeMap::new();
         for entry in self.found.iter().filter(|entry| came.crds.contains(&entry.crd)) {
@@ -235,37 +229,20 @@ impl Inventory {
     }
 }
 
-/// What an object is in, or defined by.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Container {
-    Namespace(String),
-    Crd(String),
+fn is_of(container: &Container, names: &Names) -> bool {
+    match container {
+        Container::Namespace(name) => names.namespaces.contains(name),
+        Container::Crd(name) => names.crds.contains(name),
+    }
 }
 
-impl Container {
-    fn of(object: &Object) -> Option<Self> {
-        match (&*object.group, &*object.kind) {
-            ("", "Namespace") => Some(Container::Namespace(object.name.clone())),
-            (CRDS, "CustomResourceDefinition") => Some(Container::Crd(object.name.clone())),
-            _ => None,
-        }
-    }
-
-    fn is_of(&self, names: &Names) -> bool {
-        match self {
-            Container::Namespace(name) => names.namespaces.contains(name),
-            Container::Crd(name) => names.crds.contains(name),
-        }
-    }
-
-    fn name(self) -> ObjectName {
-        let (group, kind, name) = match self {
-            Container::Namespace(name) => ("", "Namespace", name),
-            Container::Crd(name) => (CRDS, "CustomResourceDefinition", name),
-        };
-        let [group, kind] = [group, kind].map(str::to_owned);
-        ObjectName { group, kind, namespace: String::new(), name }
-    }
+fn name_of(container: Container) -> ObjectName {
+    let (group, kind, name) = match container {
+        Container::Namespace(name) => ("", "Namespace", name),
+        Container::Crd(name) => (CRDS, "CustomResourceDefinition", name),
+    };
+    let [group, kind] = [group, kind].map(str::to_owned);
+    ObjectName { group, kind, namespace: String::new(), name }
 }
 
 /// The namespaces and CRDs among these objects that are not those that were noted.
