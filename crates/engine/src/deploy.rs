@@ -13,6 +13,7 @@ use tiphys_model::operation::PlanTag;
 use tiphys_model::{Exit, Explain, Explanation, Plan, Platform, Role};
 use tiphys_run::{Action, Event, Revisions, Verdict};
 
+use crate::claim::{self, ClaimError};
 use crate::engine::{Engine, RunError, Setup};
 use crate::frozen::FrozenOperations;
 use crate::generators::{self, GeneratorError, Generators};
@@ -59,6 +60,7 @@ pub type Refused = Box<dyn Explain + Send + Sync>;
 #[error("{}", self.explain())]
 pub enum DeployError {
     Refused(Refused),
+    Claim(#[from] ClaimError),
     Signals(#[from] SignalError),
     Credentials(#[from] CredentialsError),
     Definitions(#[from] DefinitionsError),
@@ -75,6 +77,7 @@ impl Explain for DeployError {
     fn explain(&self) -> Explanation {
         match self {
             DeployError::Refused(error) => error.explain(),
+            DeployError::Claim(error) => error.explain(),
             DeployError::Signals(error) => error.explain(),
             DeployError::Credentials(error) => error.explain(),
             DeployError::Definitions(error) => error.explain(),
@@ -298,6 +301,7 @@ impl Deploy {
             epoch,
             note: &note,
         };
+        claim::refuse_project_of_another(&self.client, &self.platform).await?;
         (self.check)(&generators.newest().await?).map_err(DeployError::Refused)?;
         if self.plan.apps.iter().any(|app| !app.app.health.is_empty()) {
             let there = application::list(&applications, |a| all.contains(a.name())).await?;

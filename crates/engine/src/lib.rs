@@ -5,6 +5,7 @@
 //! and nothing else. What happens next is decided in `tiphys-run`; here it is carried out.
 
 mod app_resources;
+mod claim;
 mod deploy;
 mod engine;
 mod frozen;
@@ -21,6 +22,7 @@ pub mod teardown;
 #[cfg(test)]
 mod testkit;
 
+pub use claim::ClaimError;
 pub use deploy::{Check, Deploy, DeployError, Refused};
 pub use engine::{Engine, RunError};
 pub use generators::GeneratorError;

@@ -193,7 +193,7 @@ impl Teardown {
         let argocd = &self.platform.argocd;
         let applications = self.applications().await?;
         let ours = |application: &Application| {
-            application.spec.project == argocd.root_project || self.removes(application.name())
+            application.spec.project == argocd.root_project || self.removes(application)
         };
         Ok(applications.iter().any(ours))
     }
@@ -321,9 +321,12 @@ impl Teardown {
         removed.map(|app| app.app.name.to_string()).collect()
     }
 
-    fn removes(&self, name: &str) -> bool {
-        let removed = |app: &PlannedApp| app.role == Role::Act && app.app.name.as_str() == name;
-        self.plan.apps.iter().any(removed)
+    /// Not what has the name of an app, and is in another project: it has moved to another platform.
+    fn removes(&self, application: &Application) -> bool {
+        let removed =
+            |app: &PlannedApp| app.role == Role::Act && app.app.name.as_str() == application.name();
+        application.spec.project == self.platform.argocd.project
+            && self.plan.apps.iter().any(removed)
     }
 }
 

@@ -102,6 +102,7 @@ fn main() -> ExitCode {
             "teardown_refuses_a_namespace_with_what_is_not_ours",
             teardown::others::stay_in_a_namespace_of_an_app,
         ),
+        Case::new("teardown_removes_nothing_by_another_name", teardown::copied::under_another_name),
         Case::new("teardown_lets_argo_cd_run_its_hooks", teardown::hooks::after_the_deletion),
         Case::new(
             "teardown_keeps_a_namespace_that_was_made_anew",

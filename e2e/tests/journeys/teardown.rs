@@ -1,5 +1,6 @@
 //! Taking a platform down: in reverse order, without leaving anything, from any state.
 
+pub(crate) mod copied;
 pub(crate) mod hooks;
 mod leftovers;
 pub(crate) mod others;

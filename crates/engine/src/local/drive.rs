@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use tiphys_model::{AppIx, AppName, Role};
-use tiphys_run::{Answer, Driver, Event, Input, Observation, Output, Time, Verdict};
+use tiphys_run::{Action, Answer, Driver, Event, Input, Observation, Output, Time, Verdict};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 use super::effects::Effects;
@@ -217,6 +217,11 @@ impl Local<'_> {
     }
 
     fn observe(&mut self, app: AppIx, application: &Application) -> Result<(), RunError> {
+        // It has moved to another platform, so there is none of this one to remove.
+        let removes = self.driver.machine().action() == Action::Teardown;
+        if removes && application.spec.project != self.effects.hold.project() {
+            return Ok(());
+        }
         let mut seen = application.observe().map_err(|source| RunError::Unreadable {
             app: application.name().to_owned(),
             source,

@@ -5,6 +5,7 @@ use tiphys_model::{AppIx, Plan, Role};
 
 use super::generators::{self, Generators};
 use super::{Context, Extent, Teardown, TeardownError, volumes};
+use crate::claim;
 use crate::frozen::FrozenOperations;
 use crate::graph::{self, DeployedGraph, GraphStore};
 use crate::hold::HoldError;
@@ -19,11 +20,12 @@ impl Teardown {
         &self,
         context: &Context<'_>,
     ) -> Result<(Option<ArgoCdClient>, DeployedGraph), TeardownError> {
+        claim::refuse_project_of_another(&self.client, &self.platform).await?;
         let store = self.store();
         let mut graph = self.unchanged_graph(&store).await?;
         let applications = self.applications().await?;
         let removed: Vec<&Application> =
-            applications.iter().filter(|application| self.removes(application.name())).collect();
+            applications.iter().filter(|application| self.removes(application)).collect();
         let generators = match self.extent {
             Extent::Platform => {
                 Generators::find(&self.client, &self.platform, &applications).await?.in_order()

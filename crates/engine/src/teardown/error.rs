@@ -9,6 +9,7 @@ use tiphys_install::{bootstrap, configure};
 use tiphys_model::{Exit, Explain, Explanation, duration};
 
 use super::{ForcedFinalizer, Kept};
+use crate::claim::ClaimError;
 use crate::engine::RunError;
 use crate::graph::GraphError;
 use crate::hold::HoldError;
@@ -68,6 +69,7 @@ pub enum TeardownError {
         object: ObjectName,
         after: Duration,
     },
+    Claim(#[from] ClaimError),
     Signals(#[from] SignalError),
     Credentials(#[from] CredentialsError),
     Lease(#[from] LeaseError),
@@ -104,24 +106,7 @@ impl Explain for TeardownError {
                  applicationset {set} --cascade=orphan`, and run this again"
             )),
             TeardownError::NamespaceHolds { app, namespace, held } => {
-                let mut named: Vec<String> = held.iter().take(3).map(Kept::to_string).collect();
-                if held.len() > named.len() {
-                    named.push(format!("and {} more", held.len() - named.len()));
-                }
-                Explanation::new(
-                    Exit::Failed,
-                    format!("the namespace `{namespace}` holds what must not go"),
-                    format!(
-                        "`{app}` applies the namespace itself, so Argo CD would delete it with all \
-                         that is in it: {}",
-                        named.join("; ")
-                    ),
-                )
-                .hint(
-                    "give the Namespace in Git the annotation \
-                     `argocd.argoproj.io/sync-options: Delete=false` and deploy it, or move what it \
-                     holds; then run this again",
-                )
+                namespace_holds(app, namespace, held)
             }
             TeardownError::Forced { wanted, groups } => {
                 let what = format!("`--force-finalizer {wanted}` cannot be followed");
@@ -171,6 +156,7 @@ impl Explain for TeardownError {
                 format!("it is still there after {} s", after.as_secs()),
             )
             .hint("see which of its finalizers is left, and run the same command again"),
+            TeardownError::Claim(error) => error.explain(),
             TeardownError::Signals(error) => error.explain(),
             TeardownError::Credentials(error) => error.explain(),
             TeardownError::Lease(error) => error.explain(),
@@ -192,4 +178,25 @@ fn exit_of(error: &CallError) -> Exit {
         CallError::Refused { .. } => Exit::Failed,
         CallError::Unanswered { .. } => Exit::Unreachable,
     }
+}
+
+fn namespace_holds(app: &str, namespace: &str, held: &[Kept]) -> Explanation {
+    let mut named: Vec<String> = held.iter().take(3).map(Kept::to_string).collect();
+    if held.len() > named.len() {
+        named.push(format!("and {} more", held.len() - named.len()));
+    }
+    Explanation::new(
+        Exit::Failed,
+        format!("the namespace `{namespace}` holds what must not go"),
+        format!(
+            "`{app}` applies the namespace itself, so Argo CD would delete it with all \
+             that is in it: {}",
+            named.join("; ")
+        ),
+    )
+    .hint(
+        "give the Namespace in Git the annotation \
+         `argocd.argoproj.io/sync-options: Delete=false` and deploy it, or move what it \
+         holds; then run this again",
+    )
 }

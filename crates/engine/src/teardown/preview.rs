@@ -11,6 +11,7 @@ use super::beside::Beside;
 use super::generators::{Generator, Generators};
 use super::inventory::{Division, Kept};
 use super::{Extent, Teardown, TeardownError, volumes};
+use crate::claim;
 use crate::graph::DeployedGraph;
 
 /// All that would go, and what would stay.
@@ -33,9 +34,10 @@ pub struct TeardownPreview {
 impl Teardown {
     /// Reads what would go. It may have changed when it goes, so everything is read again then.
     pub async fn preview(&self) -> Result<TeardownPreview, TeardownError> {
+        claim::refuse_project_of_another(&self.client, &self.platform).await?;
         let applications = self.applications().await?;
         let removed: Vec<&Application> =
-            applications.iter().filter(|application| self.removes(application.name())).collect();
+            applications.iter().filter(|application| self.removes(application)).collect();
         let there = |name: &str| removed.iter().any(|application| application.name() == name);
         let names = self.plan.apps.iter().rev().map(|app| app.app.name.to_string());
         let apps = names.filter(|name| there(name)).collect();
@@ -80,7 +82,7 @@ impl Teardown {
     pub(super) async fn beside(&self) -> Result<Beside, RequestError> {
         let root = &self.platform.argocd.root_project;
         let ours = |application: &Application| {
-            self.removes(application.name()) || application.spec.project == *root
+            self.removes(application) || application.spec.project == *root
         };
         Beside::read(&self.client, &self.platform.argocd.namespace, ours).await
     }

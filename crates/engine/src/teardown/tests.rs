@@ -10,7 +10,7 @@ use tiphys_cluster::scripted::{Answer, Asked};
 use tiphys_model::{Exit, Explain, Scope};
 
 use super::*;
-use crate::testkit::argocd::{self, LEASE, ROOT, application, holder, steps};
+use crate::testkit::argocd::{self, LEASE, PROJECT, ROOT, application, holder, steps};
 use crate::testkit::{self, Meant, Server};
 
 /// A platform with both apps, and what a deployment has kept of it.
@@ -76,7 +76,7 @@ async fn what_goes_wrong_before_the_first_app_goes_ends_it_there_and_gives_up_th
         (Method::GET, "applications?", 1),
         (Method::GET, "applicationsets", 1),
         (Method::PATCH, "configmaps/tiphys-prod", 2),
-        (Method::GET, "appprojects/apps", 2),
+        (Method::GET, "appprojects/apps", 1),
         (Method::PATCH, "appprojects/apps", 3),
         (Method::DELETE, ROOT, 4),
     ] {
@@ -91,6 +91,29 @@ async fn what_goes_wrong_before_the_first_app_goes_ends_it_there_and_gives_up_th
             assert_eq!(holder(&server), None, "{method} {path} {answer:?}");
         }
     }
+}
+
+/// A copy of a platform file, with another name in it.
+#[tokio::test(start_paused = true)]
+async fn a_project_of_another_platform_is_left_alone() {
+    let (server, teardown) = deployed().await;
+    let labels = json!({ "tiphys.dev/platform": "first" });
+    server.put(PROJECT, json!({ "metadata": { "labels": labels }, "spec": {} }));
+    assert_eq!(teardown.preview().await.unwrap_err().explain().exit, Exit::Configuration);
+    let error = run(teardown).await.unwrap_err().explain();
+    assert_eq!(error.exit, Exit::Configuration);
+    assert!(error.why.ends_with("says `first`"), "{error}");
+    assert_eq!(asked(&server), ["take the Lease", "give up the Lease"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_app_that_has_moved_to_another_platform_stays() {
+    let (server, teardown) = deployed().await;
+    server.put(&application("b"), argocd::unsynced("another"));
+    assert_eq!(teardown.preview().await.unwrap().apps, ["a"]);
+    assert_eq!(run(teardown).await.unwrap(), Verdict::Succeeded);
+    assert!(server.get(&application("b")).is_some());
+    assert!(server.get(&application("a")).is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -145,7 +168,7 @@ async fn single_apps_go_without_the_generators_and_stay_held() {
 #[tokio::test(start_paused = true)]
 async fn without_a_project_nothing_is_held_and_all_goes_on() {
     let (server, teardown) = deployed().await;
-    server.change(|objects| objects.remove(argocd::PROJECT));
+    server.change(|objects| objects.remove(PROJECT));
     let apps = Teardown { extent: Extent::Apps, ..teardown };
     assert_eq!(run(apps).await.unwrap(), Verdict::Succeeded);
     assert_eq!(asked(&server), [&BEFORE[..2], &APPS, &["give up the Lease"]].concat());
