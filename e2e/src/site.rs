@@ -350,7 +350,7 @@ impl Site {
         }
     }
 
-    async fn until_namespaces_are_gone(&self) {
+    pub async fn until_namespaces_are_gone(&self) {
         let namespaces: Api<Namespace> = Api::all(self.world.client.clone());
         let began = Instant::now();
         loop {

@@ -97,6 +97,7 @@ fn main() -> ExitCode {
         Case::new("teardown_blocked_by_a_finalizer", teardown::blocked_by_a_finalizer),
         Case::new("teardown_of_a_scope", teardown::of_a_scope),
         Case::new("teardown_tells_leftovers", teardown::with_leftovers),
+        Case::new("teardowns_among_others", teardown::random::among_others).soak(),
         Case::new("teardown_keeps_what_is_not_ours", teardown::others::stay),
         Case::new(
             "teardown_refuses_a_namespace_with_what_is_not_ours",

@@ -4,6 +4,7 @@ pub(crate) mod copied;
 pub(crate) mod hooks;
 mod leftovers;
 pub(crate) mod others;
+pub(crate) mod random;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -195,7 +195,7 @@ pub(crate) async fn go_when_told(world: Arc<World>) {
     site.close().await;
 }
 
-async fn create(api: &Api<DynamicObject>, object: Value, manager: &str) {
+pub(super) async fn create(api: &Api<DynamicObject>, object: Value, manager: &str) {
     let object: DynamicObject = serde_json::from_value(object).expect("an object");
     let params = PostParams { field_manager: Some(manager.to_owned()), ..PostParams::default() };
     api.create(&params, &object).await.expect("it can be created");
