@@ -6,8 +6,14 @@ use tiphys_run::Time;
 
 use crate::chance::Chance;
 
+/// How many messages in a row get lost at most: a network that loses all of them is down, which is
+/// another fault.
+const MOST_LOSSES: u32 = 2;
+
 pub(super) struct Network {
     chance: Chance,
+    /// Messages that were lost since the last one that arrived.
+    losses: u32,
     pub(super) slow: bool,
     pub(super) duplicates: bool,
     /// Reads and lists may show what was so a moment ago.
@@ -17,7 +23,14 @@ pub(super) struct Network {
 
 impl Network {
     pub(super) fn new(chance: Chance) -> Self {
-        Network { chance, slow: false, duplicates: false, stale: false, silent_until: None }
+        Network {
+            chance,
+            losses: 0,
+            slow: false,
+            duplicates: false,
+            stale: false,
+            silent_until: None,
+        }
     }
 
     pub(super) fn repair(&mut self) {
@@ -39,13 +52,16 @@ impl Network {
 
     /// When an answer arrives, once or more often.
     pub(super) fn deliveries(&mut self) -> Vec<Duration> {
+        self.losses = 0;
         let times = if self.duplicates { 2 } else { 1 };
         (0..times).map(|_| self.request()).collect()
     }
 
     /// Whether a request, or its answer, gets lost.
     pub(super) fn loses(&mut self) -> bool {
-        self.slow && self.chance.once_in(4)
+        let loses = self.slow && self.chance.once_in(4) && self.losses < MOST_LOSSES;
+        self.losses += u32::from(loses);
+        loses
     }
 
     /// Whether, of what is lost, it is the answer and not the request.

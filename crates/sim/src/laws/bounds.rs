@@ -85,11 +85,15 @@ fn change(plan: &Plan, at: Time, event: &Event) -> Option<Option<(AppIx, Option<
     }
 }
 
-/// What a run may wait for without a word: any single timeout, or the longest pause.
+/// An errand whose answer is lost is repeated after half a minute. On a slow network that happens
+/// twice in a row, and each message takes up to 15 seconds.
+const ERRAND: Duration = Duration::from_secs(150);
+
+/// What a run may wait for without a word: any single timeout, the longest pause, or an errand.
 fn longest(plan: &Plan) -> Duration {
     let of = |app: &tiphys_model::PlannedApp| {
         let tiphys_model::App { timeouts, retry, .. } = &app.app;
         timeouts.sync.max(timeouts.health).max(retry.backoff.max)
     };
-    plan.apps.iter().map(of).max().unwrap_or_default()
+    plan.apps.iter().map(of).max().unwrap_or_default().max(ERRAND)
 }
