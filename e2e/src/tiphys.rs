@@ -1,6 +1,7 @@
 //! The program as its users have it.
 
 use std::env;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -32,6 +33,30 @@ pub async fn run(args: &[&str], kubeconfig: &Path) -> Output {
     let mut command = command(args, kubeconfig);
     let run = move || command.output().expect("the program can be started");
     tokio::task::spawn_blocking(run).await.expect("nobody cancels it")
+}
+
+/// Runs it on a terminal on which somebody types a line: the exit code, and all that was shown.
+pub async fn run_on_terminal(
+    args: &[&str],
+    kubeconfig: &Path,
+    typed: &str,
+) -> (Option<i32>, String) {
+    let (mut terminal, other_end) = pty_process::blocking::open().expect("a terminal");
+    let command = pty_process::blocking::Command::new(binary())
+        .args(args)
+        .env_clear()
+        .env("TERM", "xterm-256color")
+        .env("KUBECONFIG", kubeconfig);
+    let mut child = command.spawn(other_end).expect("the program can be started");
+    writeln!(terminal, "{typed}").expect("a terminal takes what is typed");
+    let ended = tokio::task::spawn_blocking(move || {
+        let mut shown = Vec::new();
+        // Linux tells the end of a session as an error.
+        terminal.read_to_end(&mut shown).ok();
+        let code = child.wait().expect("it ends").code();
+        (code, String::from_utf8_lossy(&shown).into_owned())
+    });
+    ended.await.expect("nobody cancels it")
 }
 
 /// Exit code, stdout and stderr.

@@ -63,6 +63,13 @@ pub(crate) async fn stay(world: Arc<World>) {
     }
     let unasked = tiphys::run(&["teardown", "-f", file.path()], &world.kubeconfig).await;
     assert_eq!(unasked.status.code(), Some(2), "nobody can be asked");
+    let teardown_typing = async |typed: &str| {
+        tiphys::run_on_terminal(&["teardown", "-f", file.path()], &world.kubeconfig, typed).await
+    };
+    let (code, shown) = teardown_typing("kept").await;
+    assert_eq!(code, Some(1), "{shown}");
+    assert!(shown.contains("Type the name of the platform to remove it"), "{shown}");
+    assert!(shown.contains("nothing was removed"), "{shown}");
     assert_eq!(before.writes(&site).of_ours(), BTreeMap::new(), "nothing was changed");
 
     for flags in [&[][..], &["--clean-leftovers"]] {
@@ -99,7 +106,8 @@ pub(crate) async fn stay(world: Arc<World>) {
     // What stayed is in nobody's way.
     configure(&world, &file).await;
     deploy(&world, &file, 0).await;
-    teardown(&world, &file, &[], 0).await;
+    let (code, shown) = teardown_typing("keep").await;
+    assert_eq!(code, Some(0), "{shown}");
     definitions.delete(CRD, &DeleteParams::default()).await.expect("it stayed");
     site.close().await;
 }
