@@ -11,6 +11,7 @@ mod failure;
 mod frozen;
 mod health;
 mod hold;
+mod in_flight;
 mod nested;
 mod obstacle;
 mod odd;
@@ -71,6 +72,9 @@ fn main() -> ExitCode {
         Case::new("deploy_ends_with_4_when_its_token_is_revoked", outage::a_revoked_token),
         Case::new("deploy_survives_restarts_of_argo_cd", resume::while_argo_cd_restarts)
             .disruptive(),
+        Case::new("deploy_awaits_a_sync_of_the_root_app", in_flight::on_the_root_app)
+            .disruptive()
+            .soak(),
         Case::new("deploy_survives_a_silent_api_server", outage::for_a_while).disruptive().soak(),
         Case::new("deploy_is_quicker_than_sync_waves", waves::against_sync_waves)
             .disruptive()
