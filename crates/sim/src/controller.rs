@@ -55,6 +55,8 @@ pub(crate) enum Job {
 pub enum Fact {
     /// An operation was set.
     OperationSet { app: AppIx, id: Option<OperationId> },
+    /// Somebody has made the Application anew: it knows of no operation.
+    MadeAnew { app: AppIx },
     /// A driver set one although another driver of the same plan had applied the same.
     Repeated { app: AppIx },
     /// Deletion was asked for while these dependants still existed.

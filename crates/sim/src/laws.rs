@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
-use tiphys_model::AppIx;
+use tiphys_model::{AppIx, OperationId};
 use tiphys_run::{Action, Event, Machine, Verdict};
 
 use crate::controller::Fact;
@@ -110,6 +110,8 @@ pub fn check(simulation: &Simulation, action: Action, part: &Part, stop: &Stop) 
                 let what = format!("{} was synced twice as {id}", name(*app));
                 broken.push(Broken { law: Law::Limits, what });
             }
+            // What was asked of the one before is asked of this one.
+            Fact::MadeAnew { app } => ids.retain(|id: &OperationId| id.app != name(*app)),
             Fact::Repeated { app } => {
                 let what = format!("{} was synced again although it was applied", name(*app));
                 broken.push(Broken { law: Law::Limits, what });

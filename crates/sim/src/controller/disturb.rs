@@ -4,7 +4,7 @@
 use tiphys_model::{AppIx, Health};
 use tiphys_run::{Initiator, Observation, Time};
 
-use super::{Controller, Job, stamp};
+use super::{Controller, Fact, Job, stamp};
 use crate::fault::FaultKind;
 
 impl Controller {
@@ -67,6 +67,7 @@ impl Controller {
             sim.frozen = None;
             sim.serial += 1;
         });
+        self.facts.push((now, Fact::MadeAnew { app }));
         self.reconcile_soon(now, app);
     }
 }
