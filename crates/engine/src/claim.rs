@@ -4,8 +4,8 @@
 use kube::api::{ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client, ResourceExt};
-use tiphys_cluster::RequestError;
 use tiphys_cluster::names::PLATFORM_LABEL;
+use tiphys_cluster::{Cause, RequestError};
 use tiphys_model::{Exit, Explain, Explanation, Platform};
 
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +48,11 @@ pub(crate) async fn refuse_project_of_another(
     let projects: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &kind);
     let project = &platform.argocd.project;
     let what = format!("the AppProject `{project}` cannot be read");
-    let found = projects.get_opt(project).await.map_err(RequestError::because(what))?;
+    let found = match projects.get_opt(project).await.map_err(RequestError::because(what)) {
+        // Without Argo CD there is no such kind.
+        Err(error) if error.cause() == Cause::NotFound => None,
+        found => found?,
+    };
     match found.and_then(|found| found.labels().get(PLATFORM_LABEL).cloned()) {
         Some(owner) if owner != platform.name.as_str() => Err(ClaimError::AnotherPlatform {
             project: project.clone(),

@@ -106,6 +106,14 @@ async fn a_project_of_another_platform_is_left_alone() {
     assert_eq!(asked(&server), ["take the Lease", "give up the Lease"]);
 }
 
+/// As an API server answers that does not know the kind.
+#[tokio::test(start_paused = true)]
+async fn without_argo_cd_nothing_is_left_to_claim() {
+    let (server, teardown) = deployed().await;
+    server.next(Method::GET, "appprojects/apps", Answer::refused(404, "404 page not found"));
+    assert_eq!(teardown.preview().await.unwrap().apps, ["b", "a"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_app_that_has_moved_to_another_platform_stays() {
     let (server, teardown) = deployed().await;
