@@ -13,6 +13,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use tiphys_model::platform::GroupKind;
 use tiphys_run::planted;
 
 pub use containers::{Container, Judged, needed};
@@ -52,8 +53,10 @@ pub struct Platform {
     pub others: BTreeSet<String>,
     /// Namespaces that came with it.
     pub namespaces: BTreeSet<String>,
-    /// What of others may go with it.
+    /// What of others may go with it this time.
     pub including: Vec<Others>,
+    /// Kinds of which others' objects may always go with it.
+    pub disposable: Vec<GroupKind>,
 }
 
 /// Whose an object is.
@@ -235,7 +238,10 @@ fn follow_owners(
 
 impl Platform {
     fn names(&self, object: &Object) -> bool {
+        let of_kind =
+            |GroupKind { group, kind }: &GroupKind| *group == object.group && *kind == object.kind;
         self.including.iter().any(|others| others.include(object))
+            || self.disposable.iter().any(of_kind)
     }
 
     /// What is somebody else's, and named, goes.

@@ -21,6 +21,7 @@ pub struct Platform {
     /// Not given where Argo CD is somebody else's.
     pub bootstrap: Option<Bootstrap>,
     pub policies: Policies,
+    pub teardown: TeardownPolicy,
     pub apps: Vec<App>,
     pub graph: Graph,
 }
@@ -57,7 +58,7 @@ pub struct Allowed {
     pub sources: Option<Vec<String>>,
     pub destinations: Option<Vec<Destination>>,
     /// Kinds of objects that are in no namespace.
-    pub cluster_kinds: Option<Vec<AllowedKind>>,
+    pub cluster_kinds: Option<Vec<GroupKind>>,
 }
 
 /// Where apps may be; each part may be a glob.
@@ -74,8 +75,9 @@ pub enum DestinationCluster {
     Name(String),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AllowedKind {
+/// A kind of Kubernetes objects, of any version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupKind {
     /// Empty for Kubernetes' core.
     pub group: String,
     pub kind: String,
@@ -101,6 +103,13 @@ pub struct Policies {
     pub groups: Vec<Group>,
     /// The run's own deadline.
     pub timeout: Duration,
+}
+
+/// The rules of a teardown. They are no part of a plan, so they do not change its digest.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TeardownPolicy {
+    /// Objects of these kinds go with the platform, whosever they are, unless they are to be kept.
+    pub disposable: Vec<GroupKind>,
 }
 
 /// How long automated sync is denied.

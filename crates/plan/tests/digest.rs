@@ -204,12 +204,12 @@ proptest! {
     }
 
     #[test]
-    fn where_the_platform_lives_is_no_part_of_the_digest(
+    fn where_the_platform_lives_and_how_it_is_torn_down_is_no_part_of_the_digest(
         platform in platforms(),
         other in platforms(),
     ) {
-        let Platform { environment, source, argocd, .. } = other;
-        let moved = Platform { environment, source, argocd, ..platform.clone() };
+        let Platform { environment, source, argocd, teardown, .. } = other;
+        let moved = Platform { environment, source, argocd, teardown, ..platform.clone() };
         prop_assert_eq!(digest(&moved), digest(&platform));
     }
 

@@ -77,6 +77,7 @@ pub fn platform(shape: Shape, chance: &mut Chance) -> Platform {
         environment: None,
         source: None,
         bootstrap: None,
+        teardown: tiphys_model::platform::TeardownPolicy::default(),
         argocd: ArgoCd {
             namespace: "argocd".to_owned(),
             project: "platform".to_owned(),

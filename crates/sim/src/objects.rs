@@ -68,6 +68,7 @@ impl Objects {
                 namespaces: BTreeSet::new(),
                 keeping: BTreeSet::new(),
                 including: Vec::new(),
+                disposable: Vec::new(),
             },
             lost: Vec::new(),
         };

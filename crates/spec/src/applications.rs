@@ -61,6 +61,7 @@ pub fn platform_from_applications(
         argocd: head.argocd,
         bootstrap: head.bootstrap,
         policies: head.policies,
+        teardown: head.teardown,
         apps,
         graph,
     });

@@ -10,6 +10,7 @@ pub(crate) mod bootstrap;
 pub(crate) mod criteria;
 mod decode;
 mod object;
+pub(crate) mod teardown;
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -27,6 +28,7 @@ use argocd::ArgoCdDocument;
 use bootstrap::BootstrapDocument;
 use criteria::CriterionDocument;
 use object::document;
+use teardown::TeardownDocument;
 
 pub(crate) const API_VERSION: &str = "tiphys.dev/v1alpha1";
 pub(crate) const KIND: &str = "Platform";
@@ -90,6 +92,9 @@ pub(crate) struct SpecDocument {
     /// The run's own deadline; 3h unless given.
     #[cfg_attr(test, schemars(schema_with = "schema::duration"))]
     pub(crate) timeout: Option<Spanned<Duration>>,
+    /// What a teardown may remove beyond what is the platform's.
+    #[cfg_attr(test, schemars(with = "TeardownDocument"))]
+    pub(crate) teardown: Option<TeardownDocument>,
     /// The apps, in named stacks.
     #[cfg_attr(test, schemars(with = "Vec<StackDocument>"))]
     pub(crate) stacks: Option<List<StackDocument>>,

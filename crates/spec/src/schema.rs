@@ -125,6 +125,13 @@ pub(crate) fn kinds(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+pub(crate) fn disposable_kinds(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "items": { "type": "string", "pattern": "^([-.a-z0-9]+/)?[A-Z][-A-Za-z0-9]*$" },
+    })
+}
+
 pub(crate) fn app_type(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "enum": AppType::ALL.map(AppType::as_str), "default": "simple" })
 }

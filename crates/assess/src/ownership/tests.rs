@@ -15,6 +15,7 @@ fn platform() -> Platform {
         others: set(&["blog"]),
         namespaces: set(&["shop"]),
         including: Vec::new(),
+        disposable: Vec::new(),
     }
 }
 
@@ -304,6 +305,26 @@ fn what_is_named_goes_although_it_is_somebody_elses() {
     for wrong in ["", "a/b", ".x", "Certificate.", "two words"] {
         wrong.parse::<Others>().unwrap_err();
     }
+}
+
+#[test]
+fn what_is_of_a_disposable_kind_goes_and_of_no_other_group() {
+    let theirs = [
+        object("Secret:web/a").created_by("kubectl-create"),
+        object("example.org/Secret:web/a").created_by("kubectl-create"),
+        object("example.org/Thing:web/a").created_by("kubectl-create"),
+        object("Thing:web/a").created_by("kubectl-create"),
+        object("Secret:web/kept").annotated("argocd.argoproj.io/sync-options", "Delete=false"),
+    ];
+    let kind = |group: &str, kind: &str| {
+        let [group, kind] = [group, kind].map(str::to_owned);
+        GroupKind { group, kind }
+    };
+    let disposable = vec![kind("", "Secret"), kind("example.org", "Thing")];
+    let judged = judge(&theirs, &Platform { disposable, ..platform() });
+    let goes: Vec<bool> = judged.iter().map(Ownership::goes).collect();
+    assert_eq!(goes, [true, false, true, false, false]);
+    assert_eq!(told(&judged[0]), "taken: `kubectl-create` has created it");
 }
 
 #[test]

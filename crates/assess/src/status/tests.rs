@@ -60,6 +60,7 @@ fn platform(hold: Hold) -> Platform {
         environment: None,
         source: None,
         bootstrap: None,
+        teardown: tiphys_model::platform::TeardownPolicy::default(),
         argocd: ArgoCd {
             namespace: "argocd".to_owned(),
             project: "apps".to_owned(),

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tiphys_model::graph::Edge;
-use tiphys_model::platform::{Allowed, ArgoCd, ArgoCdAccess, Group, Hold, Policies};
+use tiphys_model::platform::{
+    Allowed, ArgoCd, ArgoCdAccess, Group, GroupKind, Hold, Policies, TeardownPolicy,
+};
 use tiphys_model::{AppIx, Graph, GroupName, Platform, PlatformName};
 
 use super::{DeployedApp, DeployedGraph, GraphError};
@@ -23,6 +25,9 @@ pub struct Settings {
     concurrency: u32,
     groups: BTreeMap<String, u32>,
     timeout_seconds: u64,
+    /// An older Tiphys has not noted it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    disposable: Vec<GroupKind>,
 }
 
 impl Settings {
@@ -36,6 +41,7 @@ impl Settings {
             concurrency: platform.policies.concurrency.get(),
             groups: groups.map(|g| (g.name.to_string(), g.concurrency.get())).collect(),
             timeout_seconds: platform.policies.timeout.as_secs(),
+            disposable: platform.teardown.disposable.clone(),
         }
     }
 
@@ -94,6 +100,7 @@ impl DeployedGraph {
             source: None,
             bootstrap: None,
             argocd: self.settings.argocd(namespace),
+            teardown: TeardownPolicy { disposable: self.settings.disposable.clone() },
             apps: apps.collect::<Option<_>>().ok_or_else(garbled)?,
             policies,
             graph,

@@ -103,6 +103,7 @@ impl Beside {
             others: self.tracked_as.clone(),
             namespaces: &graph.came_with_it().namespaces & &found.namespaces,
             including: including.to_vec(),
+            disposable: platform.teardown.disposable.clone(),
         };
         let noted = graph.came.clone().unwrap_or_default();
         Ok(Inventory::read(kinds, found, &noted, judged_by).await?.divide(found))

@@ -180,6 +180,7 @@ pub(crate) mod tests {
                 path: "root".to_owned(),
             }),
             bootstrap: None,
+            teardown: tiphys_model::platform::TeardownPolicy::default(),
             argocd: ArgoCd {
                 namespace: "argocd".to_owned(),
                 project: "apps".to_owned(),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tiphys_model::Platform;
-use tiphys_model::platform::{Allowed, AllowedKind, Destination, DestinationCluster, Source};
+use tiphys_model::platform::{Allowed, Destination, DestinationCluster, GroupKind, Source};
 
 use super::objects::metadata;
 use tiphys_argocd::destination::IN_CLUSTER_SERVER;
@@ -17,7 +17,7 @@ pub(super) fn of_apps(platform: &Platform) -> Value {
         };
         json!({ field: cluster, "namespace": destination.namespace })
     };
-    let kind = |allowed: &AllowedKind| json!({ "group": allowed.group, "kind": allowed.kind });
+    let kind = |allowed: &GroupKind| json!({ "group": allowed.group, "kind": allowed.kind });
     let any = |value: Value| json!([value]);
     let Allowed { sources, destinations, cluster_kinds } = &platform.argocd.allowed;
     let spec = json!({
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(spec(&platform), [json!(["https://git.example/*"]), there, json!([])]);
 
         let [group, kind] = ["rbac.authorization.k8s.io", "ClusterRole"].map(str::to_owned);
-        platform.argocd.allowed.cluster_kinds = Some(vec![AllowedKind { group, kind }]);
+        platform.argocd.allowed.cluster_kinds = Some(vec![GroupKind { group, kind }]);
         let roles = json!([{ "group": "rbac.authorization.k8s.io", "kind": "ClusterRole" }]);
         assert_eq!(spec(&platform)[2], roles);
     }

@@ -12,8 +12,8 @@ use proptest::sample::Index;
 use tiphys_model::criterion::{HttpCriterion, ResourceCriterion, ServiceCriterion};
 use tiphys_model::graph::Edge;
 use tiphys_model::platform::{
-    Allowed, AllowedKind, AppType, ArgoCd, ArgoCdAccess, Backoff, Dependency, Destination,
-    DestinationCluster, Environment, Group, Hold, Policies, Retry, Source, Timeouts,
+    Allowed, AppType, ArgoCd, ArgoCdAccess, Backoff, Dependency, Destination, DestinationCluster,
+    Environment, Group, GroupKind, Hold, Policies, Retry, Source, TeardownPolicy, Timeouts,
 };
 use tiphys_model::{
     App, AppIx, AppName, Criterion, Graph, GroupName, Platform, PlatformName, Scope, StackName,
@@ -37,27 +37,30 @@ pub(crate) fn scoped_platforms() -> impl Strategy<Value = (Platform, Scope)> {
 }
 
 pub(crate) fn platforms() -> impl Strategy<Value = Platform> {
-    let head = (option::of(environment()), option::of(source()), argocd(), policies());
-    (head, 1..=MOST_APPS).prop_flat_map(|((environment, source, argocd, policies), apps)| {
-        let groups = policies.groups.len();
-        let platform = move |apps: Vec<App>| Platform {
-            name: PlatformName::parse("random").unwrap(),
-            environment: environment.clone(),
-            source: source.clone(),
-            bootstrap: None,
-            argocd: argocd.clone(),
-            policies: policies.clone(),
-            graph: graph(&apps),
-            apps,
-        };
-        (vec(app(groups), apps), edges(apps)).prop_map(move |(mut apps, edges)| {
-            for (at, app) in apps.iter_mut().enumerate() {
-                app.name = AppName::parse(&format!("app-{at:02}")).unwrap();
-                app.dependencies.clone_from(&edges[at]);
-            }
-            platform(apps)
-        })
-    })
+    let head = (option::of(environment()), option::of(source()), argocd(), policies(), teardown());
+    (head, 1..=MOST_APPS).prop_flat_map(
+        |((environment, source, argocd, policies, teardown), apps)| {
+            let groups = policies.groups.len();
+            let platform = move |apps: Vec<App>| Platform {
+                name: PlatformName::parse("random").unwrap(),
+                environment: environment.clone(),
+                source: source.clone(),
+                bootstrap: None,
+                argocd: argocd.clone(),
+                policies: policies.clone(),
+                teardown: teardown.clone(),
+                graph: graph(&apps),
+                apps,
+            };
+            (vec(app(groups), apps), edges(apps)).prop_map(move |(mut apps, edges)| {
+                for (at, app) in apps.iter_mut().enumerate() {
+                    app.name = AppName::parse(&format!("app-{at:02}")).unwrap();
+                    app.dependencies.clone_from(&edges[at]);
+                }
+                platform(apps)
+            })
+        },
+    )
 }
 
 /// The graph that the dependencies of apps make.
@@ -199,6 +202,12 @@ fn argocd() -> impl Strategy<Value = ArgoCd> {
     )
 }
 
+fn teardown() -> impl Strategy<Value = TeardownPolicy> {
+    let kind = ("([a-z.]{1,12})?", "[A-Z][a-z]{0,8}");
+    let kind = kind.prop_map(|(group, kind)| GroupKind { group, kind });
+    vec(kind, 0..3).prop_map(|disposable| TeardownPolicy { disposable })
+}
+
 fn allowed() -> impl Strategy<Value = Allowed> {
     let cluster = prop_oneof![
         text().prop_map(DestinationCluster::Server),
@@ -207,7 +216,7 @@ fn allowed() -> impl Strategy<Value = Allowed> {
     let destination =
         (cluster, text()).prop_map(|(cluster, namespace)| Destination { cluster, namespace });
     let kind = ("([a-z.*]{1,12})?", "[A-Z*][a-z]{0,8}")
-        .prop_map(|(group, kind)| AllowedKind { group, kind });
+        .prop_map(|(group, kind)| GroupKind { group, kind });
     let lists = (
         option::of(vec(text(), 0..3)),
         option::of(vec(destination, 0..3)),

@@ -125,6 +125,7 @@ impl Builder {
             environment: None,
             source: None,
             bootstrap: None,
+            teardown: tiphys_model::platform::TeardownPolicy::default(),
             argocd: ArgoCd {
                 namespace: "argocd".to_owned(),
                 project: "platform".to_owned(),

@@ -1,10 +1,10 @@
 //! The platform's part of Argo CD, as the file says it.
 
-use tiphys_model::platform::{AllowedKind, ArgoCdAccess};
+use tiphys_model::platform::{ArgoCdAccess, GroupKind};
 
 use super::object::document;
 use crate::decode::{Decode, Fields, List};
-use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
+use crate::diagnostic::{Diagnostic, Diagnostics};
 #[cfg(test)]
 use crate::schema;
 use crate::yaml::Node;
@@ -35,7 +35,7 @@ document! {
         /// Kinds without a namespace that apps may bring: `Kind` or `group/Kind`, as globs; any
         /// unless given.
         #[schemars(schema_with = "schema::kinds")]
-        cluster_kinds: Option<List<AllowedKind>> = optional("clusterKinds"),
+        cluster_kinds: Option<List<GroupKind>> = optional("clusterKinds"),
     }
 }
 
@@ -75,23 +75,5 @@ impl Decode for DestinationDocument {
         let namespace = fields.required("namespace", problems);
         fields.finish(problems);
         Some(DestinationDocument { server, name, namespace: namespace? })
-    }
-}
-
-impl Decode for AllowedKind {
-    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
-        let text = String::decode(node, problems)?;
-        let (group, kind) = text.split_once('/').unwrap_or(("", &text));
-        let well_formed = !kind.is_empty() && !kind.contains('/') && !text.starts_with('/');
-        if well_formed {
-            let [group, kind] = [group, kind].map(str::to_owned);
-            return Some(AllowedKind { group, kind });
-        }
-        let title = format!("{} does not name a kind", quoted(&text));
-        problems.push(
-            Diagnostic::new(title, node.span(), "not of the form `Kind` or `group/Kind`")
-                .hint("for example `Namespace` or `rbac.authorization.k8s.io/ClusterRole`"),
-        );
-        None
     }
 }

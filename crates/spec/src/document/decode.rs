@@ -1,6 +1,7 @@
 //! Reading the document types that are not plain objects.
 
 use tiphys_model::AppName;
+use tiphys_model::platform::GroupKind;
 
 use super::{DependencyDocument, Drift, Metadata, PlatformDocument, SpecDocument};
 use crate::decode::{Decode, Fields, expected};
@@ -50,6 +51,7 @@ fn spec(node: Node<'_>, in_directory: bool, problems: &mut Diagnostics) -> Optio
         concurrency: fields.optional("concurrency", problems),
         groups: fields.optional("groups", problems),
         timeout: fields.optional("timeout", problems),
+        teardown: fields.optional("teardown", problems),
         stacks: if stacks_elsewhere {
             // Asked for all the same, so that it counts as known.
             Some(fields.optional("stacks", problems).unwrap_or_default())
@@ -96,6 +98,24 @@ impl Decode for Drift {
         problems.push(
             Diagnostic::new(title, node.span(), "not of the form `Kind/name`")
                 .hint("for example `ConfigMap/settings`"),
+        );
+        None
+    }
+}
+
+impl Decode for GroupKind {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let text = String::decode(node, problems)?;
+        let (group, kind) = text.split_once('/').unwrap_or(("", &text));
+        let well_formed = !kind.is_empty() && !kind.contains('/') && !text.starts_with('/');
+        if well_formed {
+            let [group, kind] = [group, kind].map(str::to_owned);
+            return Some(GroupKind { group, kind });
+        }
+        let title = format!("{} does not name a kind", quoted(&text));
+        problems.push(
+            Diagnostic::new(title, node.span(), "not of the form `Kind` or `group/Kind`")
+                .hint("for example `Namespace` or `rbac.authorization.k8s.io/ClusterRole`"),
         );
         None
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tiphys_model::platform::{
     Allowed, ArgoCd, Destination, DestinationCluster, Environment, Group, Hold, Policies, Source,
+    TeardownPolicy,
 };
 use tiphys_model::{Bootstrap, GroupName, PlatformName};
 
@@ -25,6 +26,7 @@ pub(crate) struct Head {
     pub(crate) argocd: ArgoCd,
     pub(crate) bootstrap: Option<Bootstrap>,
     pub(crate) policies: Policies,
+    pub(crate) teardown: TeardownPolicy,
     pub(crate) groups: Groups,
 }
 
@@ -139,6 +141,8 @@ pub(crate) fn resolve(name: PlatformName, spec: SpecDocument, problems: &mut Dia
         groups,
         timeout: spec.timeout.map_or(DEFAULT_TIMEOUT, |given| positive(&given, problems)),
     };
+    let disposable = spec.teardown.unwrap_or_default().disposable.items.into_iter();
+    let teardown = TeardownPolicy { disposable: disposable.map(|kind| kind.0).collect() };
     let argocd = argocd(spec.argocd);
     let bootstrap =
         spec.bootstrap.and_then(|given| bootstrap::resolve(given, &argocd.namespace, problems));
@@ -153,6 +157,7 @@ pub(crate) fn resolve(name: PlatformName, spec: SpecDocument, problems: &mut Dia
         bootstrap,
         argocd,
         policies,
+        teardown,
         groups: Groups { names, incomplete: given.incomplete },
     }
 }

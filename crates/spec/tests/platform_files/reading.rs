@@ -118,6 +118,7 @@ fn annotated(platform: Platform) -> Platform {
             groups: Vec::new(),
             timeout: std::time::Duration::from_secs(3 * 3600),
         },
+        teardown: tiphys_model::platform::TeardownPolicy::default(),
         apps: platform.apps.into_iter().map(bare).collect(),
         ..platform
     }

@@ -59,6 +59,7 @@ spec:
   concurrency: 16
   groups: [{ name: heavy, concurrency: 2 }, { name: unused, concurrency: 10000 }]
   timeout: 3h
+  teardown: { disposable: [Secret, cert-manager.io/Certificate] }
   stacks:
     - { name: fixed, apps: [{ name: fixed-1 }, { name: fixed-2 }, { name: fixed-3 }] }
     - name: storage

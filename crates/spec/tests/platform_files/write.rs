@@ -3,8 +3,8 @@
 use tiphys_model::criterion::ServiceCriterion;
 use tiphys_model::duration;
 use tiphys_model::platform::{
-    Allowed, AllowedKind, ArgoCdAccess, Dependency, Destination, DestinationCluster, Hold,
-    Policies, Retry,
+    Allowed, ArgoCdAccess, Dependency, Destination, DestinationCluster, GroupKind, Hold, Policies,
+    Retry, TeardownPolicy,
 };
 use tiphys_model::{App, Criterion, Platform, StackName};
 
@@ -46,6 +46,11 @@ pub(crate) fn head(platform: &Platform) -> Vec<(String, Yaml)> {
         field("timeout", time(*timeout)),
         field("argocd", Yaml::Map(settings)),
     ];
+    let TeardownPolicy { disposable } = &platform.teardown;
+    if !disposable.is_empty() {
+        let disposable = Yaml::List(disposable.iter().map(kind).collect());
+        fields.push(field("teardown", Yaml::map([("disposable", disposable)])));
+    }
     if let Some(environment) = &platform.environment {
         let mut given = vec![field("name", Yaml::quoted(&environment.name))];
         given.extend(text("domain", environment.domain.as_ref()));
@@ -71,10 +76,6 @@ fn allowed(allowed: &Allowed) -> Vec<(String, Yaml)> {
         let namespace = Yaml::quoted(&destination.namespace);
         Yaml::map([(key, Yaml::quoted(cluster)), ("namespace", namespace)])
     };
-    let kind = |AllowedKind { group, kind }: &AllowedKind| match group.as_str() {
-        "" => Yaml::quoted(kind),
-        group => Yaml::quoted(&format!("{group}/{kind}")),
-    };
     let Allowed { sources, destinations, cluster_kinds } = allowed;
     let sources = sources.as_ref().map(|all| all.iter().map(|one| Yaml::quoted(one)).collect());
     let destinations = destinations.as_ref().map(|all| all.iter().map(destination).collect());
@@ -82,6 +83,13 @@ fn allowed(allowed: &Allowed) -> Vec<(String, Yaml)> {
     let lists = [("sources", sources), ("destinations", destinations), ("clusterKinds", kinds)];
     let given = lists.into_iter().filter_map(|(key, list)| Some(field(key, Yaml::List(list?))));
     given.collect()
+}
+
+fn kind(GroupKind { group, kind }: &GroupKind) -> Yaml {
+    match group.as_str() {
+        "" => Yaml::quoted(kind),
+        group => Yaml::quoted(&format!("{group}/{kind}")),
+    }
 }
 
 /// The stacks that these apps stand in.

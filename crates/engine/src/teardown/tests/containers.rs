@@ -1,6 +1,7 @@
 //! What happens to namespaces and CRDs that came with a platform.
 
 use serde_json::Value;
+use tiphys_model::platform::GroupKind;
 
 use super::*;
 use crate::graph::{Names, Uids};
@@ -166,6 +167,44 @@ async fn what_is_named_goes_by_itself_where_the_rest_stays() {
     assert_eq!(names, stays);
     assert_eq!(server.get(&format!("{SHOP}/secrets/backup")), None);
     assert!(server.get(&format!("{SHOP}/secrets/sealing")).is_some());
+}
+
+/// What the platform file says is disposable, as the deployed graph has kept it.
+fn disposing(teardown: Teardown, kinds: &[(&str, &str)]) -> Teardown {
+    let kind = |(group, kind): &(&str, &str)| {
+        let [group, kind] = [*group, *kind].map(str::to_owned);
+        GroupKind { group, kind }
+    };
+    let mut platform = (*teardown.platform).clone();
+    platform.teardown.disposable = kinds.iter().map(kind).collect();
+    Teardown { platform: Arc::new(platform), ..teardown }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_disposable_is_taken_along_and_need_not_be_there() {
+    let (server, teardown) = with_others().await;
+    let teardown = disposing(teardown, &[("", "Secret"), ("x", "Thing"), ("", "ConfigMap")]);
+    let shown = teardown.preview().await.unwrap();
+    let taken: Vec<String> = shown.taken.iter().map(|(object, _)| object.to_string()).collect();
+    assert_eq!(taken, ["Secret/shop/backup", "Thing/blog/one"]);
+    assert_eq!((shown.namespaces, shown.kept), (vec!["shop".to_owned()], vec![]));
+    assert_eq!(kept(teardown).await, Vec::<String>::new());
+    assert_eq!((server.get(SHOP), server.get(CRD)), (None, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_to_be_kept_stays_although_its_kind_is_disposable() {
+    let (server, teardown) = with_containers().await;
+    server.put(&format!("{SHOP}/secrets/backup"), theirs());
+    let mut data = theirs();
+    let option = json!({ "argocd.argoproj.io/sync-options": "Delete=false" });
+    data["metadata"]["annotations"] = option;
+    server.put(&format!("{SHOP}/secrets/data"), data);
+    let why = "Secret/shop/data: it has the sync option `Delete=false`";
+    let kept = kept(disposing(teardown, &[("", "Secret")])).await;
+    assert_eq!(kept, ["Namespace/shop: it holds Secret/shop/data", why]);
+    assert_eq!(server.get(&format!("{SHOP}/secrets/backup")), None);
+    assert!(server.get(&format!("{SHOP}/secrets/data")).is_some());
 }
 
 #[tokio::test(start_paused = true)]

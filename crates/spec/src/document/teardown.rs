@@ -1,0 +1,47 @@
+//! The rules of a teardown, as the file says them.
+
+use tiphys_model::platform::GroupKind;
+
+use super::object::document;
+use crate::decode::{Decode, List};
+use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
+#[cfg(test)]
+use crate::schema;
+use crate::yaml::Node;
+
+document! {
+    #[derive(Default)]
+    #[schemars(rename = "Teardown")]
+    TeardownDocument, "the teardown settings" {
+        /// Kinds of which a teardown removes what is somebody else's too: `Kind` of Kubernetes' core,
+        /// or `group/Kind`.
+        #[schemars(schema_with = "schema::disposable_kinds")]
+        disposable: List<DisposableKind> = defaulted("disposable"),
+    }
+}
+
+/// Exactly one kind: whatever a glob matches would be deleted.
+#[derive(Debug)]
+pub(crate) struct DisposableKind(pub(crate) GroupKind);
+
+impl Decode for DisposableKind {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let decoded = GroupKind::decode(node, problems)?;
+        let GroupKind { group, kind } = &decoded;
+        let dashed = |c: char| c == '-' || c.is_ascii_alphanumeric();
+        let in_group = |c: char| c == '.' || dashed(c) && !c.is_ascii_uppercase();
+        if group.chars().all(in_group)
+            && kind.starts_with(|first: char| first.is_ascii_uppercase())
+            && kind.chars().all(dashed)
+        {
+            return Some(DisposableKind(decoded));
+        }
+        let text = if group.is_empty() { kind.clone() } else { format!("{group}/{kind}") };
+        let title = format!("{} does not name one kind", quoted(&text));
+        problems.push(
+            Diagnostic::new(title, node.span(), "a kind has no globs, and begins with a capital")
+                .hint("for example `Secret` or `cert-manager.io/Certificate`"),
+        );
+        None
+    }
+}
