@@ -290,7 +290,9 @@ impl Machine {
             (_, None) => vec![Event::Ailing { app, health: Some(health) }],
             (_, Some(since)) if now.since(since) >= self.health_timeout(app) => {
                 planted!(WaitForUnhealthyForEver => return Vec::new());
-                self.skip_followers(app, crate::event::Because::Unhealthy(app))
+                let mut events = self.skip_followers(app, crate::event::Because::Unhealthy(app));
+                events.extend(self.errand_again(now, app, Event::HandOffAsked { app }));
+                events
             }
             (_, Some(_)) => self.errand_again(now, app, Event::HandOffAsked { app }),
         }

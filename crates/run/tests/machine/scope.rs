@@ -100,6 +100,19 @@ fn an_app_is_handed_off_when_it_is_done_and_the_run_waits_for_that() {
     );
 }
 
+/// It ails for longer than anything waits for it.
+#[test]
+fn an_app_that_stays_unhealthy_is_handed_off_all_the_same() {
+    let builder = Builder::new().handed_off().app("a", &[]).timeouts(300, 10);
+    let mut run = Run::deploy(&builder.plan());
+    run.complete("a");
+    run.assess("a", Health::Degraded);
+    run.wait(29);
+    run.effects();
+    run.wait(1);
+    assert_eq!(run.effects(), [Effect::HandOff { app: run.app("a") }], "asked once more");
+}
+
 #[test]
 fn what_lies_outside_the_scope_is_not_handed_off() {
     let scope = Scope::App(AppName::parse("b").unwrap());
