@@ -186,6 +186,9 @@ pub struct ResourceStatus {
     pub status: String,
     #[serde(default)]
     pub sync_wave: i64,
+    /// Argo CD deletes it only when somebody has approved that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub requires_deletion_confirmation: bool,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]

@@ -1,6 +1,6 @@
 //! What a teardown would do, read from the cluster before anything is changed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::PersistentVolume;
 use kube::ResourceExt;
@@ -29,6 +29,8 @@ pub struct TeardownPreview {
     pub kept: Vec<Kept>,
     /// What is somebody else's and goes, because it was named, and whose it is.
     pub taken: Vec<(ObjectName, String)>,
+    /// For each app what Argo CD deletes only when somebody has approved that.
+    pub unconfirmed: BTreeMap<String, Vec<ObjectName>>,
 }
 
 impl Teardown {
@@ -41,10 +43,11 @@ impl Teardown {
         let there = |name: &str| removed.iter().any(|application| application.name() == name);
         let names = self.plan.apps.iter().rev().map(|app| app.app.name.to_string());
         let apps = names.filter(|name| there(name)).collect();
+        let unconfirmed = unconfirmed(&removed);
         if self.extent != Extent::Platform {
             let unmatched = self.options.including.clone();
             refuse_unmatched(&Division { unmatched, ..Division::default() })?;
-            return Ok(TeardownPreview { apps, ..TeardownPreview::default() });
+            return Ok(TeardownPreview { apps, unconfirmed, ..TeardownPreview::default() });
         }
         let found = Generators::find(&self.client, &self.platform, &applications).await?;
         let generators = found.in_order().into_iter().map(|generator| match generator {
@@ -64,6 +67,7 @@ impl Teardown {
             volumes,
             kept,
             taken,
+            unconfirmed,
         })
     }
 
@@ -99,6 +103,24 @@ impl Teardown {
         };
         Ok(claimed.iter().map(|volume| (volume.name_any(), policy(volume))).collect())
     }
+}
+
+/// An approval from before the deletion does not count, so all that need one will wait for it.
+fn unconfirmed(removed: &[&Application]) -> BTreeMap<String, Vec<ObjectName>> {
+    let mut unconfirmed: BTreeMap<String, Vec<ObjectName>> = BTreeMap::new();
+    for application in removed {
+        let resources = application.status.resources.iter().flatten();
+        for resource in resources.filter(|resource| resource.requires_deletion_confirmation) {
+            let of_app = unconfirmed.entry(application.name().to_owned()).or_default();
+            of_app.push(ObjectName {
+                group: resource.group.clone(),
+                kind: resource.kind.clone(),
+                namespace: resource.namespace.clone(),
+                name: resource.name.clone(),
+            });
+        }
+    }
+    unconfirmed
 }
 
 /// Whoever names what is not there may mean something else that is.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use http::Method;
 use serde_json::json;
+use tiphys_cluster::ObjectName;
 use tiphys_cluster::scripted::{Answer, Asked};
 use tiphys_model::{Exit, Explain, Scope};
 
@@ -112,6 +113,23 @@ async fn without_argo_cd_nothing_is_left_to_claim() {
     let (server, teardown) = deployed().await;
     server.next(Method::GET, "appprojects/apps", Answer::refused(404, "404 page not found"));
     assert_eq!(teardown.preview().await.unwrap().apps, ["b", "a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_argo_cd_deletes_only_when_it_is_approved_is_shown_for_any_extent() {
+    let (server, teardown) = deployed().await;
+    let data = json!({
+        "kind": "Secret", "namespace": "shop", "name": "data", "requiresDeletionConfirmation": true,
+    });
+    let plain = json!({ "kind": "Secret", "namespace": "shop", "name": "plain" });
+    let mut app = argocd::unsynced("apps");
+    app["status"]["resources"] = json!([plain, data]);
+    server.put(&application("b"), app);
+    let [group, kind, namespace, name] = ["", "Secret", "shop", "data"].map(str::to_owned);
+    let expected = [("b".to_owned(), vec![ObjectName { group, kind, namespace, name }])].into();
+    assert_eq!(teardown.preview().await.unwrap().unconfirmed, expected);
+    let apps = Teardown { extent: Extent::Apps, ..teardown };
+    assert_eq!(apps.preview().await.unwrap().unconfirmed, expected);
 }
 
 #[tokio::test(start_paused = true)]

@@ -117,7 +117,8 @@ fn preview(access: &Access, removal: &Removal) -> Result<Preview, Failure> {
         let target = access.target().await?;
         let would = removal.clone().teardown(access.client().await?).preview().await?;
         let (platform, primitives) = (removal.platform.name.clone(), !removal.keeps_primitives());
-        Ok(Preview { target, platform, would, primitives })
+        let namespace = removal.platform.argocd.namespace.clone();
+        Ok(Preview { target, platform, namespace, would, primitives })
     })
 }
 

@@ -11,6 +11,8 @@ use tiphys_report::one_line;
 pub(super) struct Preview {
     pub(super) target: Target,
     pub(super) platform: PlatformName,
+    /// Where its Applications are.
+    pub(super) namespace: String,
     pub(super) would: TeardownPreview,
     /// Whether what `configure` and `bootstrap` have made goes too.
     pub(super) primitives: bool,
@@ -32,8 +34,16 @@ impl Preview {
 
 impl fmt::Display for Preview {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TeardownPreview { apps, generators, namespaces, crds, volumes, kept, taken } =
-            &self.would;
+        let TeardownPreview {
+            apps,
+            generators,
+            namespaces,
+            crds,
+            volumes,
+            kept,
+            taken,
+            unconfirmed,
+        } = &self.would;
         writeln!(f, "Cluster     {}", self.target)?;
         writeln!(f, "Platform    {}", self.platform)?;
         let crds = crds.iter().map(|(crd, objects)| match objects {
@@ -55,11 +65,29 @@ impl fmt::Display for Preview {
         taken.iter().try_for_each(|(object, why)| {
             writeln!(f, "  {}", one_line(&format!("{object}: {why}")))
         })?;
+        if !unconfirmed.is_empty() {
+            writeln!(f, "Waits for confirmation")?;
+        }
+        for (app, objects) in unconfirmed {
+            for object in objects {
+                let why = format!("{object}: nothing of `{app}` goes before it is approved");
+                writeln!(f, "  {}", one_line(&why))?;
+            }
+            writeln!(f, "  when `{app}` is being deleted: {}", approval(app, &self.namespace))?;
+        }
         if !kept.is_empty() {
             writeln!(f, "Stays")?;
         }
         kept.iter().try_for_each(|kept| writeln!(f, "  {}", one_line(&kept.to_string())))
     }
+}
+
+/// The command that lets Argo CD go on. It has to come after the deletion has begun.
+fn approval(app: &str, namespace: &str) -> String {
+    format!(
+        "kubectl annotate applications.argoproj.io {app} -n {namespace} --overwrite \
+         argocd.argoproj.io/deletion-approved=$(date -u +%Y-%m-%dT%H:%M:%SZ)"
+    )
 }
 
 fn list(
@@ -71,5 +99,37 @@ fn list(
     match items.len() {
         0 => writeln!(f, "{title:<12}none"),
         number => writeln!(f, "{title:<12}{number}: {}", items.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tiphys_cluster::ObjectName;
+
+    use super::*;
+
+    #[test]
+    fn what_waits_for_an_approval_comes_with_the_command_that_gives_it() {
+        let [group, kind, namespace, name] = ["", "Secret", "db", "data"].map(str::to_owned);
+        let objects = vec![ObjectName { group, kind, namespace, name }];
+        let would = TeardownPreview {
+            unconfirmed: [("db".to_owned(), objects)].into(),
+            ..TeardownPreview::default()
+        };
+        let preview = Preview {
+            target: Target { server: "https://10.0.0.1:6443".to_owned(), context: None },
+            platform: PlatformName::parse("prod").unwrap(),
+            namespace: "argocd".to_owned(),
+            would,
+            primitives: false,
+        };
+        let text = preview.to_string();
+        let (_, shown) = text.split_once("Waits for confirmation\n").unwrap();
+        assert_eq!(
+            shown,
+            "  Secret/db/data: nothing of `db` goes before it is approved\n  \
+             when `db` is being deleted: kubectl annotate applications.argoproj.io db -n argocd \
+             --overwrite argocd.argoproj.io/deletion-approved=$(date -u +%Y-%m-%dT%H:%M:%SZ)\n"
+        );
     }
 }
