@@ -85,15 +85,15 @@ fn change(plan: &Plan, at: Time, event: &Event) -> Option<Option<(AppIx, Option<
     }
 }
 
-/// An errand whose answer is lost is repeated after half a minute. On a slow network that happens
-/// twice in a row, and each message takes up to 15 seconds.
-const ERRAND: Duration = Duration::from_secs(150);
+/// A question whose answer is lost is asked again after half a minute. On a slow network that happens
+/// twice in a row, each message takes up to 15 seconds, and trouble with comparing takes two answers.
+const ANSWERS: Duration = Duration::from_secs(300);
 
-/// What a run may wait for without a word: any single timeout, the longest pause, or an errand.
+/// What a run may wait for without a word: any single timeout, the longest pause, or answers.
 fn longest(plan: &Plan) -> Duration {
     let of = |app: &tiphys_model::PlannedApp| {
         let tiphys_model::App { timeouts, retry, .. } = &app.app;
         timeouts.sync.max(timeouts.health).max(retry.backoff.max)
     };
-    plan.apps.iter().map(of).max().unwrap_or_default().max(ERRAND)
+    plan.apps.iter().map(of).max().unwrap_or_default().max(ANSWERS)
 }
