@@ -35,7 +35,8 @@ struct Asked {
 impl Asked {
     async fn found(&self, criterion: &Criterion) -> String {
         let began = Instant::now();
-        let here = Destination::from(&json!({ "namespace": self.namespace }));
+        let here = json!({ "name": "in-cluster", "namespace": self.namespace });
+        let here = Destination::from(&here);
         let unmet = self.prober.probe(std::slice::from_ref(criterion), &here).await;
         assert!(began.elapsed() < HANGS, "{criterion} took {:?}", began.elapsed());
         unmet.first().map_or_else(String::new, |unmet| {

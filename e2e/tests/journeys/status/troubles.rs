@@ -71,15 +71,14 @@ pub(crate) async fn are_told_by_their_true_cause(world: Arc<World>) {
     let texts: Vec<(&str, &str)> = told.iter().map(|(name, text)| (*name, text.as_str())).collect();
     snapshots::compare(&folder(), &texts);
 
-    // A run's own account sees all of it but what pods write.
+    // A run's own account sees all of it, also what pods write.
     let account = format!("system:serviceaccount:argocd:tiphys-{}", site.platform.name);
     let eye = eye.acting_as(&account, &["system:serviceaccounts", "system:authenticated"]);
     eye.json(&["validate"], 1).await;
     let (code, stdout, stderr) = eye.look(&["why", &full("probe")]).await;
     assert_eq!((code, &*stderr), (Some(0), ""), "{stdout}");
-    for text in ["likely: a probe fails", "not seen: the log of Pod/", "forbidden"] {
-        assert!(stdout.contains(text), "no `{text}` in:\n{stdout}");
-    }
+    assert!(stdout.contains("likely: a probe fails"), "{stdout}");
+    assert!(!stdout.contains("not seen"), "{stdout}");
     unhook(&site, &full("webhook")).await;
     site.close().await;
 }
