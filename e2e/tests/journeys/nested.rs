@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use futures::FutureExt;
 use futures::future::join_all;
 use http::Method;
 use serde_json::{Value, json};
@@ -17,6 +18,8 @@ use crate::deploy::configure;
 
 const PARENT: &str = "nest-parent";
 const CHILDREN: u32 = 10;
+/// How long the outer Application is looked at after the last update.
+const AFTERWARDS: Duration = Duration::from_secs(5);
 
 /// What one sample of the outer Application says of an inner one.
 struct Sample {
@@ -129,10 +132,12 @@ async fn sample_until(
 ) -> Vec<Sample> {
     let path = format!("applications/{PARENT}/resource-tree?project={}", site.platform.project);
     let mut samples = Vec::new();
-    let mut updates = Box::pin(updates);
-    loop {
+    let mut updates = Box::pin(updates.map(|_| Instant::now()));
+    let mut ended = None;
+    // A busy machine shows the last change only after it was made.
+    while ended.is_none_or(|ended: Instant| ended.elapsed() < AFTERWARDS) {
         tokio::select! {
-            _ = &mut updates => return samples,
+            now = &mut updates, if ended.is_none() => ended = Some(now),
             () = tokio::time::sleep(Duration::from_millis(200)) => {
                 let tree: Value = world
                     .argocd
@@ -150,6 +155,7 @@ async fn sample_until(
             }
         }
     }
+    samples
 }
 
 fn judge(
