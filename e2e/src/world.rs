@@ -56,7 +56,7 @@ impl World {
 
     /// The apps of a project that are held.
     pub async fn held(&self, project: &str) -> BTreeSet<String> {
-        let hold = Hold::new(self.client.clone(), ARGOCD, project, "test");
+        let hold = Hold::new(&self.client, ARGOCD, project, "test");
         hold.held().await.expect("the project can be read")
     }
 }

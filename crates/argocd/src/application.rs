@@ -39,7 +39,7 @@ pub struct Spec {
     pub source: Value,
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub sources: Value,
-    /// Where manifests are rendered from and to; then it stands for `source` and `sources`.
+    /// The dry source and the branch to sync from. Replaces `source` and `sources`.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub source_hydrator: Value,
     #[serde(default, skip_serializing_if = "Value::is_null")]

@@ -3,6 +3,7 @@
 //! May touch: Applications, ApplicationSets and Secrets in Argo CD's namespace, and Argo CD's API
 //! server. What an Application means is decided elsewhere: here it becomes an `Observation`.
 
+pub mod app_project;
 pub mod application;
 pub mod application_set;
 pub mod client;

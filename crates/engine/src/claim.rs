@@ -1,9 +1,8 @@
 //! Whose the project of a platform is. A copy of a platform file under another name would deploy and
 //! remove what belongs to the first platform.
 
-use kube::api::{ApiResource, DynamicObject};
-use kube::core::GroupVersionKind;
-use kube::{Api, Client, ResourceExt};
+use kube::{Client, ResourceExt};
+use tiphys_argocd::app_project;
 use tiphys_cluster::names::PLATFORM_LABEL;
 use tiphys_cluster::{Cause, RequestError};
 use tiphys_model::{Exit, Explain, Explanation, Platform};
@@ -42,14 +41,11 @@ pub(crate) async fn refuse_project_of_another(
     client: &Client,
     platform: &Platform,
 ) -> Result<(), ClaimError> {
-    let kind = GroupVersionKind::gvk("argoproj.io", "v1alpha1", "AppProject");
-    let kind = ApiResource::from_gvk(&kind);
-    let namespace = &platform.argocd.namespace;
-    let projects: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &kind);
+    let projects = app_project::api(client, &platform.argocd.namespace);
     let project = &platform.argocd.project;
     let what = format!("the AppProject `{project}` cannot be read");
     let found = match projects.get_opt(project).await.map_err(RequestError::because(what)) {
-        // Without Argo CD there is no such kind.
+        // The CRD is gone with Argo CD.
         Err(error) if error.cause() == Cause::NotFound => None,
         found => found?,
     };

@@ -6,12 +6,14 @@ mod outside;
 mod tests;
 
 use std::collections::BTreeSet;
+use std::future::Future;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use kube::{Api, Client};
 use tiphys_model::operation::PlanTag;
 use tiphys_model::{Exit, Explain, Explanation, Plan, Platform, Role};
-use tiphys_run::{Action, Event, Revisions, Verdict};
+use tiphys_run::{Action, Event, Revisions, Signal, Verdict};
 
 use crate::claim::{self, ClaimError};
 use crate::engine::{Engine, RunError, Setup};
@@ -151,17 +153,14 @@ impl Deploy {
     ) -> Result<Verdict, DeployError> {
         let namespace = &self.platform.argocd.namespace;
         let project = &self.platform.argocd.project;
-        let hold = Arc::new(Hold::new(self.client.clone(), namespace, project, &run));
+        let hold = Arc::new(Hold::new(&self.client, namespace, project, &run));
         let applications = Api::namespaced(self.client.clone(), namespace);
-        let outside = tokio::select! {
-            outside = Outside::of(&self.plan, &self.platform, hold, applications) => match outside {
-                Ok(outside) => outside,
-                Err(error) => return Err(lease.blame(error).await),
-            },
-            error = lease.keep() => return Err(error.into()),
-            signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
+        let outside = Outside::of(&self.plan, &self.platform, hold, applications);
+        let outside = match keeping(lease, signals, outside).await? {
+            ControlFlow::Continue(outside) => outside,
+            ControlFlow::Break(signal) => return Ok(Verdict::Interrupted(signal)),
         };
-        let ended = self.run_held(run, argocd, &outside, lease, signals, updates).await;
+        let ended = Box::pin(self.run_held(run, argocd, &outside, lease, signals, updates)).await;
         let gives_back = match &ended {
             // Whoever took the platform over holds what it wants to.
             Ok(Verdict::LeaseLost) | Err(DeployError::Lease(_)) => false,
@@ -199,23 +198,17 @@ impl Deploy {
     ) -> Result<Verdict, DeployError> {
         let namespace = &self.platform.argocd.namespace;
         let project = &self.platform.argocd.project;
-        let revisions = tokio::select! {
-            brought = self.bring_in(&argocd, outside, lease.epoch(), updates) => match brought {
-                Ok(revisions) => revisions,
-                Err(error) => return Err(lease.blame(error).await),
-            },
-            error = lease.keep() => return Err(error.into()),
-            signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
+        let brought = self.bring_in(&argocd, outside, lease.epoch(), updates);
+        let revisions = match keeping(lease, signals, brought).await? {
+            ControlFlow::Continue(revisions) => revisions,
+            ControlFlow::Break(signal) => return Ok(Verdict::Interrupted(signal)),
         };
         let store = GraphStore::new(&self.client, namespace, &self.platform.name);
         let containers = Containers::new(&self.client, namespace);
-        let planned = tokio::select! {
-            planned = self.note_plan(&store, &containers) => match planned {
-                Ok(planned) => planned,
-                Err(error) => return Err(lease.blame(error).await),
-            },
-            error = lease.keep() => return Err(error.into()),
-            signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
+        let planned = self.note_plan(&store, &containers);
+        let planned = match keeping(lease, signals, planned).await? {
+            ControlFlow::Continue(planned) => planned,
+            ControlFlow::Break(signal) => return Ok(Verdict::Interrupted(signal)),
         };
         let graph = GraphRecorder::new(store, containers, planned);
         let engine = self.engine.name();
@@ -341,4 +334,21 @@ impl Deploy {
         }
         Ok(generated.revisions)
     }
+}
+
+/// Does a part of the preparation and renews the Lease meanwhile, unless a signal comes first.
+async fn keeping<T>(
+    lease: &mut Lease,
+    signals: &mut Signals,
+    work: impl Future<Output = Result<T, DeployError>>,
+) -> Result<ControlFlow<Signal, T>, DeployError> {
+    let failed = tokio::select! {
+        done = work => match done {
+            Ok(done) => return Ok(ControlFlow::Continue(done)),
+            Err(error) => error,
+        },
+        error = lease.keep() => return Err(error.into()),
+        signal = signals.next() => return Ok(ControlFlow::Break(signal)),
+    };
+    Err(lease.blame(failed).await)
 }

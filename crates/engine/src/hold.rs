@@ -17,8 +17,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
-use kube::core::GroupVersionKind;
+use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
@@ -26,6 +25,7 @@ use batch::Batch;
 pub use decide::Why;
 use decide::{Change, Holding, Next, Seen};
 pub use error::HoldError;
+use tiphys_argocd::app_project;
 use tiphys_argocd::application::{self, Application};
 use tiphys_argocd::rest::CallError;
 use tiphys_cluster::RequestError;
@@ -42,17 +42,15 @@ pub struct Hold {
     /// Apps to be released.
     pending: Batch,
     wanted: tokio::sync::Mutex<Wanted>,
-    /// What somebody should know, until it is told.
+    /// Warnings that have not been shown yet.
     warnings: Mutex<Vec<String>>,
 }
 
 impl Hold {
     #[must_use]
-    pub fn new(client: Client, namespace: &str, project: &str, run: &str) -> Self {
-        let kind = GroupVersionKind::gvk("argoproj.io", "v1alpha1", "AppProject");
-        let projects = Api::namespaced_with(client, namespace, &ApiResource::from_gvk(&kind));
+    pub fn new(client: &Client, namespace: &str, project: &str, run: &str) -> Self {
         Hold {
-            projects,
+            projects: app_project::api(client, namespace),
             project: project.to_owned(),
             run: run.to_owned(),
             pending: Batch::default(),

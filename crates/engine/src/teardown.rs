@@ -312,7 +312,7 @@ impl Teardown {
 
     fn hold(&self, run: &str) -> Hold {
         let argocd = &self.platform.argocd;
-        Hold::new(self.client.clone(), &argocd.namespace, &argocd.project, run)
+        Hold::new(&self.client, &argocd.namespace, &argocd.project, run)
     }
 
     /// The apps that go.

@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease as LeaseObject;
-use kube::api::{ApiResource, DynamicObject, ListParams};
-use kube::core::GroupVersionKind;
+use kube::api::ListParams;
 use kube::{Api, Client};
 use serde_json::Value;
 use tiphys_assess::status::{Installed, LeaseSeen, Seen, Situation};
 use tiphys_model::{Plan, Platform};
 
 use tiphys_argocd::Destination;
+use tiphys_argocd::app_project;
 use tiphys_argocd::application::{Application, Unreadable};
 use tiphys_cluster::RequestError;
 use tiphys_cluster::names;
@@ -219,9 +219,7 @@ struct Around {
 impl Around {
     async fn read(client: &Client, platform: &Platform) -> Result<Around, StatusError> {
         let namespace = &platform.argocd.namespace;
-        let kind = GroupVersionKind::gvk("argoproj.io", "v1alpha1", "AppProject");
-        let projects: Api<DynamicObject> =
-            Api::namespaced_with(client.clone(), namespace, &ApiResource::from_gvk(&kind));
+        let projects = app_project::api(client, namespace);
         let name = &platform.argocd.project;
         let what = format!("the AppProject `{name}` cannot be read");
         let project = projects.get_opt(name).await.map_err(RequestError::because(what))?;

@@ -31,7 +31,7 @@ pub(super) fn refresh_verdict(waited: Duration, others: Others) -> Verdict {
     let after = match others {
         Others::Overtook | Others::Idle { compared: true } => SHORTEST,
         Others::Idle { compared: false } => ALONE,
-        // Whoever asks again for all that waits makes a slow controller slower.
+        // Repeating every pending refresh would slow down a slow controller even more.
         Others::Wait => return Verdict::Wait,
     };
     if waited < after { Verdict::Wait } else { Verdict::AskHard }

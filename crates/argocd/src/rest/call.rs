@@ -167,7 +167,7 @@ fn unreadable(error: &serde_json::Error) -> CallError {
     unanswered(format!("an answer that cannot be read: {error}"))
 }
 
-/// What a server says with a status that is no success.
+/// The message of an error response.
 fn told(status: StatusCode, body: &[u8]) -> String {
     match serde_json::from_slice(body) {
         Ok(Problem::Stream { error: told } | Problem::Plain(told)) => told.message,

@@ -42,7 +42,7 @@ const DAY_OF_WEEK: Field =
     Field { first: 0, last: 6, names: &["sun", "mon", "tue", "wed", "thu", "fri", "sat"] };
 
 impl Schedule {
-    /// `None` if this is no schedule.
+    /// Returns `None` if the text is not a valid schedule.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let fields: Vec<&str> = text.split_whitespace().collect();
         let [minute, hour, day_of_month, month, day_of_week] = fields[..] else { return None };

@@ -240,7 +240,7 @@ async fn criteria_on_another_cluster_are_refused_before_any_app_is_synced() {
 async fn what_an_earlier_hold_has_frozen_is_freed() {
     let server = argocd::server(&["a", "b"]);
     assert_eq!(run(&server).await.unwrap(), Verdict::Succeeded);
-    let hold = Hold::new(server.client(), "argocd", "apps", "killed");
+    let hold = Hold::new(&server.client(), "argocd", "apps", "killed");
     hold.hold_now("b").await.unwrap();
     argocd::freeze(&server, "b");
     let began = tokio::time::Instant::now();
@@ -253,7 +253,7 @@ async fn what_an_earlier_hold_has_frozen_is_freed() {
 async fn what_stays_frozen_ends_a_deployment_within_two_minutes_with_what_to_do() {
     let server = argocd::server(&["a", "b"]);
     run(&server).await.unwrap();
-    Hold::new(server.client(), "argocd", "apps", "killed").hold_now("b").await.unwrap();
+    Hold::new(&server.client(), "argocd", "apps", "killed").hold_now("b").await.unwrap();
     argocd::freeze(&server, "b");
     // A controller that refreshes the root app and nothing else.
     server.control(|objects, path| {

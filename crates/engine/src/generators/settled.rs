@@ -1,5 +1,5 @@
-//! When an ApplicationSet has made its Applications what they should be. Pure: who asks has read the
-//! set after its controller answered a refresh.
+//! Whether the Applications of an ApplicationSet match its template. Pure: the caller reads the set
+//! after its controller has answered a refresh.
 
 use kube::ResourceExt;
 use kube::api::DynamicObject;
@@ -73,8 +73,8 @@ fn updates(set: &DynamicObject) -> bool {
     !matches!(policy, Some("create-only" | "create-delete"))
 }
 
-/// Whether Argo CD's API can render it as its controller does. A plugin is told the set's name, and
-/// may answer by it; what is sent to be rendered has another one.
+/// Whether Argo CD's API renders the set as its controller does. It does not for plugin generators:
+/// they receive the name of the set, and the set that we send for rendering has another one.
 pub(super) fn is_renderable(set: &DynamicObject) -> bool {
     fn has_plugin(generators: &Value) -> bool {
         generators.as_array().into_iter().flatten().any(|generator| {

@@ -30,7 +30,7 @@ fn path(app: &str) -> String {
 }
 
 fn hold(server: &Server) -> Hold {
-    Hold::new(server.client(), "argocd", "prod", "run-1")
+    Hold::new(&server.client(), "argocd", "prod", "run-1")
 }
 
 fn apps(names: &[&str]) -> BTreeSet<String> {

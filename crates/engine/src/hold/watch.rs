@@ -45,7 +45,7 @@ impl Hold {
         }
         match self.read().await {
             Ok(project) => wanted.adopt(&project, &self.run),
-            // A teardown holds nothing where there is no project.
+            // Without a project, a teardown has nothing to hold.
             Err(error) if error.cause() == Cause::NotFound => {}
             Err(error) => return Err(error),
         }

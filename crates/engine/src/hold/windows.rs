@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use tiphys_cluster::names::HOLD;
 
-/// Begins anew every minute and lasts a day: there is no moment without it.
+/// Starts every minute and lasts a day, so the window is always open.
 const SCHEDULE: &str = "* * * * *";
 const DURATION: &str = "24h";
 

@@ -29,8 +29,8 @@ impl Local<'_> {
 }
 
 impl Effects {
-    /// Whether a request may be sent now. If windows of others keep denying it, the machine is told
-    /// to try again, in time before the timeout of the sync.
+    /// Whether a sync may be sent now. While another sync window denies it, the machine gets a
+    /// conflict before the sync timeout, so that it tries again.
     pub(super) async fn windows_allow(
         &self,
         effect: &Effect,

@@ -142,16 +142,21 @@ async fn with_others() -> (Server, Teardown) {
     (server, teardown)
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_is_named_is_taken_along() {
-    let (server, teardown) = with_others().await;
-    let teardown = including(teardown, &["shop", "things.x"]);
+/// What is somebody else's is shown as taken along, and then gone with what it is in.
+async fn assert_all_taken_along(server: &Server, teardown: Teardown) {
     let shown = teardown.preview().await.unwrap();
     let taken: Vec<String> = shown.taken.iter().map(|(object, _)| object.to_string()).collect();
     assert_eq!(taken, ["Secret/shop/backup", "Thing/blog/one"]);
     assert_eq!((shown.namespaces, shown.kept), (vec!["shop".to_owned()], vec![]));
     assert_eq!(kept(teardown).await, Vec::<String>::new());
     assert_eq!((server.get(SHOP), server.get(CRD)), (None, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_named_is_taken_along() {
+    let (server, teardown) = with_others().await;
+    let teardown = including(teardown, &["shop", "things.x"]);
+    assert_all_taken_along(&server, teardown).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -184,12 +189,7 @@ fn disposing(teardown: Teardown, kinds: &[(&str, &str)]) -> Teardown {
 async fn what_is_disposable_is_taken_along_and_need_not_be_there() {
     let (server, teardown) = with_others().await;
     let teardown = disposing(teardown, &[("", "Secret"), ("x", "Thing"), ("", "ConfigMap")]);
-    let shown = teardown.preview().await.unwrap();
-    let taken: Vec<String> = shown.taken.iter().map(|(object, _)| object.to_string()).collect();
-    assert_eq!(taken, ["Secret/shop/backup", "Thing/blog/one"]);
-    assert_eq!((shown.namespaces, shown.kept), (vec!["shop".to_owned()], vec![]));
-    assert_eq!(kept(teardown).await, Vec::<String>::new());
-    assert_eq!((server.get(SHOP), server.get(CRD)), (None, None));
+    assert_all_taken_along(&server, teardown).await;
 }
 
 #[tokio::test(start_paused = true)]
