@@ -12,8 +12,8 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use tiphys_argocd::rest::{Endpoint, REQUEST_TIMEOUT, RestClient, Security};
 use tiphys_cluster::RequestError;
-use tiphys_engine::Hold;
 use tiphys_lab::git::GitServer;
+use tiphys_state::Hold;
 
 use crate::{Ground, Place};
 

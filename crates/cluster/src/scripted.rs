@@ -2,6 +2,8 @@
 //! gives rarely: conflicts, refusals, slow answers and cut connections. What a server means by its
 //! answers is tested on a real one.
 
+mod server;
+
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -14,6 +16,8 @@ use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
 
+pub use server::{Meant, Objects, REFUSALS, Server, failures};
+
 /// A request, as the script sees it.
 #[derive(Debug, Clone)]
 pub struct Asked {
@@ -22,6 +26,30 @@ pub struct Asked {
     pub path: String,
     /// `Null` without a body.
     pub body: Value,
+}
+
+impl Asked {
+    /// Method, kind and name: `PATCH applications/vault`.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let path = self.path.split('?').next().unwrap_or_default();
+        let (kind, name) = kind_and_name(path);
+        match name {
+            Some(name) => format!("{} {kind}/{name}", self.method),
+            None => format!("{} {kind}", self.method),
+        }
+    }
+}
+
+/// Of `/api/v1/[namespaces/x/]kind[/name]` or `/apis/group/version/[namespaces/x/]kind[/name]`.
+fn kind_and_name(path: &str) -> (&str, Option<&str>) {
+    let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    let rest = parts.get(if parts[0] == "api" { 2.. } else { 3.. }).unwrap_or_default();
+    match rest {
+        [kind] | ["namespaces", _, kind] => (kind, None),
+        ["namespaces", _, kind, name, ..] | [kind, name, ..] => (kind, Some(name)),
+        [] => (parts[0], None),
+    }
 }
 
 /// What the script answers.

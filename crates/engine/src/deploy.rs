@@ -14,14 +14,14 @@ use kube::{Api, Client};
 use tiphys_model::operation::PlanTag;
 use tiphys_model::{Exit, Explain, Explanation, Plan, Platform, Role};
 use tiphys_run::{Action, Event, Revisions, Signal, Verdict};
+use tiphys_state::claim::{self, ClaimError};
+use tiphys_state::graph::{Containers, DeployedGraph, GraphError, GraphRecorder, GraphStore};
+use tiphys_state::hold::{Hold, HoldError};
+use tiphys_state::lease::{Lease, LeaseError};
 
-use crate::claim::{self, ClaimError};
 use crate::engine::{Engine, RunError, Setup};
 use crate::frozen::FrozenOperations;
 use crate::generators::{self, GeneratorError, Generators};
-use crate::graph::{Containers, DeployedGraph, GraphError, GraphRecorder, GraphStore};
-use crate::hold::{Hold, HoldError};
-use crate::lease::{Lease, LeaseError};
 use crate::run_update::RunUpdate;
 use crate::signals::{SignalError, Signals};
 use other_clusters::CriteriaOnOtherClusters;

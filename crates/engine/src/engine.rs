@@ -9,11 +9,11 @@ use futures::channel::mpsc::unbounded;
 use kube::Client;
 use tiphys_model::Plan;
 use tiphys_run::{Action, EngineName, Event, Evidence, Verdict};
+use tiphys_state::hold::Hold;
+use tiphys_state::lease::Lease;
 use tokio::sync::watch;
 
 use crate::app_resources::AppResources;
-use crate::hold::Hold;
-use crate::lease::Lease;
 use crate::local;
 use crate::run_update::RunUpdate;
 use crate::signals::Signals;

@@ -15,10 +15,10 @@ use std::time::Duration;
 use kube::Api;
 use tokio::time::Instant;
 
-use crate::hold::{Hold, HoldError, Why};
 use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::{self, Application};
 use tiphys_argocd::rest::{CallError, Refusal};
+use tiphys_state::hold::{Hold, HoldError, Why};
 
 /// How long operations may take to end.
 const TIMEOUT: Duration = Duration::from_secs(60);

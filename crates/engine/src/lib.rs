@@ -1,18 +1,14 @@
 //! Runs on a cluster, from beginning to end.
 //!
-//! `deploy` and `teardown` are the two stories; `engine` is what both run on, and `local` is one. What a run
-//! keeps in the cluster is its Lease (`lease`), its hold (`hold`) and the deployed graph (`graph`),
-//! and nothing else. What happens next is decided in `tiphys-run`; here it is carried out.
+//! `deploy` and `teardown` are the two stories; `engine` is what both run on, and `local` is one.
+//! What a run keeps in the cluster is in `tiphys-state`. What happens next is decided in
+//! `tiphys-run`; here it is carried out.
 
 mod app_resources;
-mod claim;
 mod deploy;
 mod engine;
 mod frozen;
 mod generators;
-pub mod graph;
-pub mod hold;
-pub mod lease;
 mod local;
 #[cfg(test)]
 mod rights;
@@ -22,13 +18,9 @@ pub mod teardown;
 #[cfg(test)]
 mod testkit;
 
-pub use claim::ClaimError;
 pub use deploy::{Check, Deploy, DeployError, Refused};
 pub use engine::{Engine, RunError};
 pub use generators::GeneratorError;
-pub use graph::{DeployedApp, DeployedGraph, GraphError, GraphStore, Names};
-pub use hold::{Hold, HoldError};
-pub use lease::{Fence, Lease, LeaseError};
 pub use run_update::RunUpdate;
 pub use signals::{SignalError, Signals};
 pub use teardown::{

@@ -9,7 +9,6 @@ mod probe_schedule;
 mod rate_limit;
 #[cfg(test)]
 mod tests;
-mod tolerance;
 mod windows;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,10 +17,11 @@ use std::sync::Arc;
 use kube::Api;
 use tiphys_model::AppIx;
 use tiphys_run::{Driver, Event, Machine, Time, Verdict};
+use tiphys_state::lease::Lease;
+use tiphys_state::tolerance::Tolerance;
 use tokio::sync::mpsc::unbounded_channel;
 
 use crate::engine::{RunError, Setup};
-use crate::lease::Lease;
 use crate::run_update::RunUpdate;
 use crate::signals::Signals;
 use drive::Local;
@@ -30,7 +30,6 @@ use kubernetes_events::EventPublisher;
 use probe_schedule::{ProbeSchedule, Probes};
 use tiphys_argocd::watch;
 use tiphys_evidence::EvidenceCollector;
-pub(crate) use tolerance::{Decision, Tolerance};
 
 /// Runs to the end, and renews the Lease meanwhile.
 pub(crate) async fn run(

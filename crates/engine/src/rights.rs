@@ -13,13 +13,14 @@ use tiphys_cluster::scripted::Asked;
 use tiphys_install::configure::{Grants, grants};
 use tiphys_model::Scope;
 use tiphys_run::Verdict;
+use tiphys_state::graph::{DeployedGraph, GraphStore, Names, Uids};
 
 use crate::deploy::Deploy;
 use crate::engine::Engine;
-use crate::graph::{DeployedGraph, GraphStore, Names, Uids};
 use crate::teardown::{Extent, Teardown, TeardownOptions};
+use crate::testkit;
 use crate::testkit::argocd::{self, application};
-use crate::testkit::{self, Server};
+use tiphys_cluster::scripted::Server;
 
 const ARGOCD: &str = "argocd";
 /// What these runs do not come to: they have no ApplicationSet.

@@ -26,13 +26,13 @@ use std::sync::Arc;
 use kube::{Api, Client};
 use tiphys_model::{Plan, PlannedApp, Platform, Role};
 use tiphys_run::{Action, Event, Verdict};
+use tiphys_state::graph::{DeployedGraph, GraphStore};
+use tiphys_state::hold::Hold;
+use tiphys_state::lease::Lease;
 use tokio::sync::oneshot;
 
 use crate::app_resources::AppResources;
 use crate::engine::{Engine, Setup};
-use crate::graph::{DeployedGraph, GraphStore};
-use crate::hold::Hold;
-use crate::lease::Lease;
 use crate::run_update::RunUpdate;
 use crate::signals::Signals;
 pub use error::TeardownError;

@@ -20,11 +20,11 @@ use tiphys_argocd::app_project;
 use tiphys_argocd::application::{Application, Unreadable};
 use tiphys_cluster::RequestError;
 use tiphys_cluster::names;
-use tiphys_engine::graph::GraphStore;
-use tiphys_engine::hold::windows;
-use tiphys_engine::lease::ACTION;
 use tiphys_engine::teardown::{self, Leftover};
 use tiphys_evidence::criteria::{self, Prober};
+use tiphys_state::graph::GraphStore;
+use tiphys_state::hold::windows;
+use tiphys_state::lease::ACTION;
 
 pub use error::StatusError;
 pub use follow::follow;

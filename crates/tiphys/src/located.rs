@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use tiphys_cluster::Access;
-use tiphys_engine::{DeployedGraph, GraphStore};
 use tiphys_model::{Exit, Explain, Explanation, Platform, PlatformName};
+use tiphys_state::{DeployedGraph, GraphStore};
 
 use crate::args::DeployedArgs;
 use crate::failure::Failure;

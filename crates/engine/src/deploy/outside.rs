@@ -9,9 +9,9 @@ use std::time::Duration;
 use kube::Api;
 use tiphys_model::platform::{self, App};
 use tiphys_model::{Plan, Platform, Role};
+use tiphys_state::hold::Hold;
 
 use super::DeployError;
-use crate::hold::Hold;
 use tiphys_argocd::application::{self, Application};
 use tiphys_cluster::RequestError;
 

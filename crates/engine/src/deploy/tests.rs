@@ -8,8 +8,9 @@ use tiphys_cluster::scripted::{Answer, Asked};
 use tiphys_model::{Exit, Scope};
 
 use super::*;
+use crate::testkit;
 use crate::testkit::argocd::{self, LEASE, PROJECT, holder, steps};
-use crate::testkit::{self, Server};
+use tiphys_cluster::scripted::{self, Server};
 
 fn deploy(server: &Server) -> Deploy {
     deploy_scope(server, &Scope::Platform)
@@ -96,7 +97,7 @@ async fn what_goes_wrong_before_the_run_ends_it_there_and_gives_up_the_lease() {
         (Method::GET, "configmaps/tiphys-prod", 5),
         (Method::PATCH, "configmaps/tiphys-prod", 6),
     ] {
-        for (answer, exit) in testkit::failures() {
+        for (answer, exit) in scripted::failures() {
             let server = argocd::server(&["a", "b"]);
             server.next(method.clone(), path, answer.clone());
             let error = run(&server).await.unwrap_err();

@@ -6,8 +6,8 @@ use tiphys_argocd::watch::WatchError;
 use tiphys_model::{Exit, Explain, Explanation};
 use tiphys_run::Illegal;
 
-use crate::hold::HoldError;
-use crate::lease::LeaseError;
+use tiphys_state::hold::HoldError;
+use tiphys_state::lease::LeaseError;
 
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.explain())]

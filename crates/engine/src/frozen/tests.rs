@@ -7,8 +7,9 @@ use tiphys_cluster::scripted::Answer;
 use tiphys_model::{Exit, Explain};
 
 use super::*;
+use crate::testkit;
 use crate::testkit::argocd::{self, application, freeze};
-use crate::testkit::{self, Server};
+use tiphys_cluster::scripted::Server;
 
 fn apps(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|name| (*name).to_owned()).collect()

@@ -11,8 +11,9 @@ use tiphys_cluster::scripted::{Answer, Asked};
 use tiphys_model::{Exit, Explain};
 
 use super::*;
+use crate::testkit;
 use crate::testkit::argocd::{self, ROOT, application, steps, unsynced};
-use crate::testkit::{self, Server};
+use tiphys_cluster::scripted::Server;
 
 /// What the generators work with, for as long as a test takes.
 pub(super) struct Bench {

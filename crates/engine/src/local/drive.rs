@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use tiphys_model::{AppIx, AppName, Role};
 use tiphys_run::{Action, Answer, Driver, Event, Input, Observation, Output, Time, Verdict};
+use tiphys_state::lease::{Lease, LeaseError, NotRenewed, RENEWAL};
+use tiphys_state::tolerance::{Decision, Tolerance};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 use super::effects::Effects;
 use super::kubernetes_events::EventPublisher;
 use super::probe_schedule::{ProbeRequest, ProbeResult, ProbeSchedule};
-use super::tolerance::{Decision, Tolerance};
 use crate::engine::RunError;
-use crate::lease::{Lease, LeaseError, NotRenewed, RENEWAL};
 use crate::run_update::RunUpdate;
 use crate::signals::Signals;
 use tiphys_argocd::application::Application;

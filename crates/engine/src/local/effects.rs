@@ -8,6 +8,8 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Api, Resource};
 use tiphys_model::{App, AppIx, AppName};
 use tiphys_run::{Answer, Effect, SyncAnswer};
+use tiphys_state::hold::{Hold, HoldError};
+use tiphys_state::lease::Fence;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::drive::Incoming;
@@ -17,8 +19,6 @@ use super::rate_limit::RateLimit;
 use crate::app_resources::AppResources;
 use crate::engine::RunError;
 use crate::frozen::is_automated;
-use crate::hold::{Hold, HoldError};
-use crate::lease::Fence;
 use tiphys_argocd::application::Application;
 use tiphys_argocd::rest::{CallError, REQUEST_TIMEOUT, Refusal, SyncRequest};
 use tiphys_argocd::{ArgoCdClient, Destination};

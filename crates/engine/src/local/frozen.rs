@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use tiphys_model::{AppIx, Explain, Role};
 use tiphys_run::{BlockedBy, Event, Initiator, Verdict};
+use tiphys_state::hold::HoldError;
+use tiphys_state::lease::Lease;
 
 use super::drive::Local;
 use super::effects::Effects;
 use crate::frozen::FrozenOperations;
-use crate::hold::HoldError;
-use crate::lease::Lease;
 use crate::run_update::RunUpdate;
 use crate::signals::Signals;
 use tiphys_argocd::rest::REQUEST_TIMEOUT;

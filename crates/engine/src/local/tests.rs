@@ -16,13 +16,14 @@ use tiphys_cluster::{Kinds, Place};
 use tiphys_evidence::criteria::Prober;
 use tiphys_model::{Exit, Explain, Platform, Scope};
 use tiphys_run::Action;
+use tiphys_state::hold::Hold;
 use tokio::time::Instant;
 
 use super::*;
 use crate::app_resources::AppResources;
-use crate::hold::Hold;
+use crate::testkit;
 use crate::testkit::argocd::{self, APPLICATIONS, application};
-use crate::testkit::{self, Server};
+use tiphys_cluster::scripted::Server;
 
 const JOB: &str = "/apis/batch/v1/namespaces/db/jobs/clean";
 

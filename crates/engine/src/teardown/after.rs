@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use tiphys_run::Verdict;
+use tiphys_state::graph::DeployedGraph;
 
 use super::beside::Beside;
 use super::inventory::{Division, Kept};
 use super::leftovers::{self, Leftover, Search};
 use super::{Context, End, Extent, Teardown, TeardownError, TeardownOutcome, namespaces_and_crds};
-use crate::graph::DeployedGraph;
 use tiphys_cluster::names;
 use tiphys_cluster::{Kinds, ObjectName, RequestError};
 use tiphys_install::configure;

@@ -2,13 +2,13 @@
 
 use kube::{Api, ResourceExt};
 use tiphys_model::{AppIx, Plan, Role};
+use tiphys_state::claim;
+use tiphys_state::graph::{self, DeployedGraph, GraphStore};
+use tiphys_state::hold::HoldError;
 
 use super::generators::{self, Generators};
 use super::{Context, Extent, Teardown, TeardownError, volumes};
-use crate::claim;
 use crate::frozen::FrozenOperations;
-use crate::graph::{self, DeployedGraph, GraphStore};
-use crate::hold::HoldError;
 use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::Application;
 use tiphys_cluster::Cause;

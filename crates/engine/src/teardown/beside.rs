@@ -8,10 +8,10 @@ use tiphys_argocd::application::{self, Application};
 use tiphys_assess::ownership::{self, Others};
 use tiphys_cluster::{Cause, Kinds, RequestError, names};
 use tiphys_model::Platform;
+use tiphys_state::graph::{self, DeployedGraph, Names};
 
 use super::inventory::{Division, Inventory};
 use super::namespaces_and_crds::removable;
-use crate::graph::{self, DeployedGraph, Names};
 
 /// All Applications that are there, as far as they concern what came with a platform.
 #[derive(Default)]

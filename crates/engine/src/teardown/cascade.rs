@@ -4,10 +4,10 @@
 use tiphys_argocd::application::Application;
 use tiphys_assess::ownership;
 use tiphys_cluster::{Kinds, ObjectName, RequestError};
+use tiphys_state::graph::{DeployedGraph, Names};
 
 use super::inventory::{Division, Kept};
 use super::{Teardown, TeardownError};
-use crate::graph::{DeployedGraph, Names};
 
 impl Teardown {
     /// Refuses to delete apps whose namespaces hold what must not go.

@@ -7,13 +7,13 @@ use tiphys_argocd::rest::{CallError, Refusal};
 use tiphys_cluster::{ObjectName, RequestError};
 use tiphys_install::{bootstrap, configure};
 use tiphys_model::{Exit, Explain, Explanation, duration};
+use tiphys_state::claim::ClaimError;
+use tiphys_state::graph::GraphError;
+use tiphys_state::hold::HoldError;
+use tiphys_state::lease::LeaseError;
 
 use super::{ForcedFinalizer, Kept};
-use crate::claim::ClaimError;
 use crate::engine::RunError;
-use crate::graph::GraphError;
-use crate::hold::HoldError;
-use crate::lease::LeaseError;
 use crate::signals::SignalError;
 
 #[derive(Debug, thiserror::Error)]

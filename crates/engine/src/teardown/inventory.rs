@@ -8,7 +8,7 @@ use kube::api::{ApiResource, ObjectMeta};
 use tiphys_assess::ownership::{self, Container, Judged, Object, Others, Ownership, Whose};
 use tiphys_cluster::{Kinds, Listed, ObjectName, RequestError};
 
-use crate::graph::{Names, Uids};
+use tiphys_state::graph::{Names, Uids};
 
 const MADE_ANEW: &str = "somebody has made it anew: it is not the one that came with the platform";
 const CRDS: &str = "apiextensions.k8s.io";

@@ -12,11 +12,11 @@ use kube::api::{ListParams, ObjectMeta, PropagationPolicy};
 use kube::{Api, Client, ResourceExt};
 use tiphys_assess::ownership::{self, Keep};
 use tiphys_model::Platform;
+use tiphys_state::graph::{DeployedGraph, Names};
 
 use super::beside::Beside;
 use super::inventory::{Division, Kept};
 use super::{TeardownError, namespaces_and_crds, volumes};
-use crate::graph::{DeployedGraph, Names};
 use tiphys_argocd::tracking;
 use tiphys_cluster::delete;
 use tiphys_cluster::{Kinds, ObjectName, RequestError};

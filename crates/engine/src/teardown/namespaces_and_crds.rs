@@ -11,9 +11,9 @@ use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tiphys_state::graph::Names;
 
 use super::TeardownError;
-use crate::graph::Names;
 use tiphys_cluster::{RequestError, crds, delete};
 use tokio::time::Instant;
 

@@ -6,13 +6,13 @@ use k8s_openapi::api::core::v1::PersistentVolume;
 use kube::ResourceExt;
 use tiphys_argocd::application::Application;
 use tiphys_cluster::{Kinds, ObjectName, RequestError};
+use tiphys_state::claim;
+use tiphys_state::graph::DeployedGraph;
 
 use super::beside::Beside;
 use super::generators::{Generator, Generators};
 use super::inventory::{Division, Kept};
 use super::{Extent, Teardown, TeardownError, volumes};
-use crate::claim;
-use crate::graph::DeployedGraph;
 
 /// All that would go, and what would stay.
 #[derive(Debug, Default, PartialEq, Eq)]

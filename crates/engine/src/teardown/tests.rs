@@ -11,8 +11,9 @@ use tiphys_cluster::scripted::{Answer, Asked};
 use tiphys_model::{Exit, Explain, Scope};
 
 use super::*;
+use crate::testkit;
 use crate::testkit::argocd::{self, LEASE, PROJECT, ROOT, application, holder, steps};
-use crate::testkit::{self, Meant, Server};
+use tiphys_cluster::scripted::{self, Meant, Server};
 
 /// A platform with both apps, and what a deployment has kept of it.
 async fn deployed() -> (Server, Teardown) {
@@ -81,7 +82,7 @@ async fn what_goes_wrong_before_the_first_app_goes_ends_it_there_and_gives_up_th
         (Method::PATCH, "appprojects/apps", 3),
         (Method::DELETE, ROOT, 4),
     ] {
-        for (answer, exit) in testkit::failures() {
+        for (answer, exit) in scripted::failures() {
             let (server, teardown) = deployed().await;
             server.next(method.clone(), path, answer.clone());
             let error = run(teardown).await.unwrap_err();

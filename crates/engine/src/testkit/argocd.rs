@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tiphys_cluster::scripted::Asked;
 use tiphys_install::definitions;
 
-use super::{Objects, Server};
-use crate::hold::windows;
+use tiphys_cluster::scripted::{Objects, Server};
+use tiphys_state::hold::windows;
 
 pub(crate) const APPLICATIONS: &str = "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications";
 pub(crate) const PROJECT: &str = "/apis/argoproj.io/v1alpha1/namespaces/argocd/appprojects/apps";
@@ -53,7 +53,7 @@ pub(crate) fn steps(server: &Server) -> Vec<String> {
 }
 
 fn step(asked: &Asked) -> Option<String> {
-    let summary = super::summary(asked);
+    let summary = asked.summary();
     let (method, object) = summary.split_once(' ')?;
     let (kind, name) = object.split_once('/').unwrap_or((object, ""));
     let body = &asked.body;

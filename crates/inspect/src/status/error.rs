@@ -5,8 +5,9 @@ use std::time::Duration;
 use tiphys_argocd::application::Unreadable;
 use tiphys_argocd::watch::WatchError;
 use tiphys_cluster::{Cause, RequestError};
-use tiphys_engine::{GraphError, SignalError};
+use tiphys_engine::SignalError;
 use tiphys_model::{Exit, Explain, Explanation};
+use tiphys_state::GraphError;
 
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.explain())]

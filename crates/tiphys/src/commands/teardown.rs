@@ -5,13 +5,12 @@ mod preview;
 use std::sync::Arc;
 
 use tiphys_cluster::{Access, Client};
-use tiphys_engine::{
-    DeployedGraph, Engine, Extent, Kept, Leftover, RunUpdate, Teardown, TeardownOptions,
-};
+use tiphys_engine::{Engine, Extent, Kept, Leftover, RunUpdate, Teardown, TeardownOptions};
 use tiphys_model::{Exit, Plan, Platform, Scope};
 use tiphys_plan::Reach;
 use tiphys_report::one_line;
 use tiphys_run::Action;
+use tiphys_state::DeployedGraph;
 
 use crate::args::{RunFormat, TeardownArgs};
 use crate::commands::plan::plan_reaching;

@@ -9,7 +9,7 @@ use tiphys_model::{Exit, Explain};
 use super::*;
 use crate::generators::tests::Bench;
 use crate::testkit::argocd::{application, unsynced};
-use crate::testkit::{REFUSALS, Server};
+use tiphys_cluster::scripted::{REFUSALS, Server};
 
 const SET: &str = "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets/stacks";
 const UNANSWERED: &str = "waiting for the ApplicationSet controller to answer for `stacks`";
@@ -119,7 +119,7 @@ async fn a_controller_that_fails_says_why_and_is_asked_again() {
 
 #[tokio::test(start_paused = true)]
 async fn what_an_answered_set_lacks_is_said_and_awaited() {
-    let answering = |objects: &mut crate::testkit::Objects<'_>, path: &str| {
+    let answering = |objects: &mut tiphys_cluster::scripted::Objects<'_>, path: &str| {
         let mut set = objects.get(path).unwrap();
         set["metadata"]["annotations"] = json!({});
         objects.put(path, set);

@@ -7,8 +7,9 @@ use tiphys_cluster::scripted::Answer;
 use tiphys_model::Explain;
 
 use super::*;
+use crate::testkit;
 use crate::testkit::argocd::{self, ROOT};
-use crate::testkit::{self, Server};
+use tiphys_cluster::scripted::{self, Server};
 
 const SET: &str = "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets/set";
 
@@ -65,7 +66,7 @@ async fn what_is_gone_already_is_passed_over() {
 #[tokio::test(start_paused = true)]
 async fn what_is_refused_is_said_and_nothing_after_it_is_removed() {
     for (path, left) in [("applications/prod-root", true), ("applicationsets/set", false)] {
-        for (code, exit) in testkit::REFUSALS {
+        for (code, exit) in scripted::REFUSALS {
             let server = server();
             server.next(Method::DELETE, path, Answer::refused(code, "no"));
             let error = remove_both(&server).await.unwrap_err();

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 use tiphys_model::platform::GroupKind;
+use tiphys_state::graph::{Names, Uids};
 
 use super::*;
-use crate::graph::{Names, Uids};
 
 const SHOP: &str = "/api/v1/namespaces/shop";
 const CRD: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.x";

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tiphys_cluster::Access;
-use tiphys_engine::{DeployedGraph, Extent, GraphStore, TeardownOptions};
+use tiphys_engine::{Extent, TeardownOptions};
 use tiphys_model::{AppName, Exit, Platform};
+use tiphys_state::{DeployedGraph, GraphStore};
 
 use crate::args::RunFormat;
 use crate::commands::teardown::{Removal, remove};

@@ -10,7 +10,7 @@ use tiphys_cluster::scripted::Answer;
 use tiphys_model::{Exit, Explain};
 
 use super::*;
-use crate::testkit::{Objects, REFUSALS, Server};
+use tiphys_cluster::scripted::{Objects, REFUSALS, Server};
 
 const PROJECT: &str = "/apis/argoproj.io/v1alpha1/namespaces/argocd/appprojects/prod";
 const APPLICATIONS: &str = "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications";

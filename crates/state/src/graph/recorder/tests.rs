@@ -3,13 +3,14 @@
 use http::Method;
 use tiphys_cluster::scripted::Answer;
 
+use super::super::tests::platform;
 use super::*;
 use crate::lease::Lease;
-use crate::testkit::{self, Server};
+use tiphys_cluster::scripted::Server;
 
 /// A recorder, and the Lease that it writes under.
 async fn recorder(server: &Server) -> (GraphRecorder, Lease) {
-    let platform = testkit::platform();
+    let platform = platform();
     let lease = Lease::acquire(server.client(), "argocd", "tiphys-prod", "us", "deploy", |_| {});
     let store = GraphStore::new(&server.client(), "argocd", &platform.name);
     let containers = Containers::new(&server.client(), "argocd");
@@ -18,7 +19,7 @@ async fn recorder(server: &Server) -> (GraphRecorder, Lease) {
 }
 
 async fn kept(server: &Server) -> Vec<String> {
-    let store = GraphStore::new(&server.client(), "argocd", &testkit::platform().name);
+    let store = GraphStore::new(&server.client(), "argocd", &platform().name);
     let graph = store.read().await.unwrap();
     graph.into_iter().flat_map(|graph| graph.gone).collect()
 }

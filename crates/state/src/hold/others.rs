@@ -13,7 +13,7 @@ use tiphys_argocd::sync_windows::{Denied, SyncWindow, deny_manual_sync};
 impl Hold {
     /// Which of these apps windows of others keep from being synced now. An app that has no
     /// Application yet is not judged.
-    pub(crate) async fn denied_now(
+    pub async fn denied_now(
         &self,
         apps: &BTreeSet<String>,
         applications: &Api<Application>,
@@ -33,7 +33,7 @@ impl Hold {
     }
 
     /// What keeps this app from being synced now, if something does.
-    pub(crate) async fn denies(
+    pub async fn denies(
         &self,
         app: &str,
         applications: &Api<Application>,

@@ -12,7 +12,7 @@ use tiphys_cluster::{Cause, RequestError};
 
 use super::{DeployedGraph, Names, Uids, names};
 
-pub(crate) struct Containers {
+pub struct Containers {
     namespaces: Api<Namespace>,
     crds: Api<CustomResourceDefinition>,
     applications: Api<Application>,
@@ -20,7 +20,8 @@ pub(crate) struct Containers {
 
 impl Containers {
     /// Applications are in this namespace.
-    pub(crate) fn new(client: &Client, namespace: &str) -> Self {
+    #[must_use]
+    pub fn new(client: &Client, namespace: &str) -> Self {
         Containers {
             namespaces: Api::all(client.clone()),
             crds: Api::all(client.clone()),
@@ -30,7 +31,7 @@ impl Containers {
 
     /// What the cluster has now; nothing, if the caller may not list it. A teardown then leaves
     /// namespaces and CRDs where they are, so any other failure is an error: it would be the same.
-    pub(crate) async fn list(&self) -> Result<Option<Uids>, RequestError> {
+    pub async fn list(&self) -> Result<Option<Uids>, RequestError> {
         let all = ListParams::default();
         let listed = async {
             Ok((self.namespaces.list_metadata(&all).await?, self.crds.list_metadata(&all).await?))
@@ -46,10 +47,7 @@ impl Containers {
     }
 
     /// What the apps of a graph have brought so far.
-    pub(crate) async fn brought_before(
-        &self,
-        graph: &DeployedGraph,
-    ) -> Result<Names, RequestError> {
+    pub async fn brought_before(&self, graph: &DeployedGraph) -> Result<Names, RequestError> {
         let known = |application: &Application| graph.apps.contains_key(application.name());
         let applications = application::list(&self.applications, known).await?;
         let applications = applications.iter();
@@ -62,7 +60,7 @@ impl Containers {
     }
 
     /// What these apps have brought.
-    pub(crate) async fn brought_by(&self, apps: &BTreeSet<String>) -> Result<Names, RequestError> {
+    pub async fn brought_by(&self, apps: &BTreeSet<String>) -> Result<Names, RequestError> {
         let mut brought = Names::default();
         for app in apps {
             let what = format!("the Application `{app}` cannot be read");
@@ -88,7 +86,7 @@ mod tests {
     use tiphys_model::{Exit, Explain};
 
     use super::*;
-    use crate::testkit::{REFUSALS, Server};
+    use tiphys_cluster::scripted::{REFUSALS, Server};
 
     fn containers(server: &Server) -> Containers {
         Containers::new(&server.client(), "argocd")

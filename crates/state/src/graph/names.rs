@@ -17,13 +17,14 @@ pub struct Names {
 }
 
 impl Names {
-    pub(crate) fn extend(&mut self, others: Names) {
+    pub fn extend(&mut self, others: Names) {
         self.namespaces.extend(others.namespaces);
         self.crds.extend(others.crds);
     }
 
     /// Without these.
-    pub(crate) fn without(&self, others: &Names) -> Names {
+    #[must_use]
+    pub fn without(&self, others: &Names) -> Names {
         Names { namespaces: &self.namespaces - &others.namespaces, crds: &self.crds - &others.crds }
     }
 
@@ -32,7 +33,8 @@ impl Names {
         Names { namespaces: &self.namespaces & &others.namespaces, crds: &self.crds & &others.crds }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.namespaces.is_empty() && self.crds.is_empty()
     }
 }
@@ -46,20 +48,22 @@ pub struct Uids {
 }
 
 impl Uids {
-    pub(crate) fn names(&self) -> Names {
+    #[must_use]
+    pub fn names(&self) -> Names {
         Names {
             namespaces: self.namespaces.keys().cloned().collect(),
             crds: self.crds.keys().cloned().collect(),
         }
     }
 
-    pub(crate) fn extend(&mut self, others: Uids) {
+    pub fn extend(&mut self, others: Uids) {
         self.namespaces.extend(others.namespaces);
         self.crds.extend(others.crds);
     }
 
     /// Those that are among these names.
-    pub(crate) fn only(&self, names: &Names) -> Uids {
+    #[must_use]
+    pub fn only(&self, names: &Names) -> Uids {
         let only = |uids: &BTreeMap<String, String>, names: &BTreeSet<String>| {
             let found = uids.iter().filter(|(name, _)| names.contains(*name));
             found.map(|(name, uid)| (name.clone(), uid.clone())).collect()
@@ -73,7 +77,7 @@ impl Uids {
 
 /// What Applications bring to this cluster: the namespace that they are in, and the CRDs that they
 /// define.
-pub(crate) fn brought<'a>(applications: impl Iterator<Item = &'a Application>) -> Names {
+pub(super) fn brought<'a>(applications: impl Iterator<Item = &'a Application>) -> Names {
     let mut names = Names::default();
     for application in applications {
         if application.destination().other_cluster.is_none() {
@@ -86,7 +90,7 @@ pub(crate) fn brought<'a>(applications: impl Iterator<Item = &'a Application>) -
 
 /// What of that their last operations have synced. An Application may be meant for another
 /// namespace since, which somebody else has made.
-pub(crate) fn synced<'a>(applications: impl Iterator<Item = &'a Application>) -> Names {
+pub(super) fn synced<'a>(applications: impl Iterator<Item = &'a Application>) -> Names {
     let mut names = Names::default();
     for application in applications {
         let operation = application.status.operation_state.as_ref();
@@ -105,7 +109,7 @@ pub(crate) fn synced<'a>(applications: impl Iterator<Item = &'a Application>) ->
 
 /// What Applications may use here: also the namespaces that single resources of theirs are in. A
 /// cluster may be known by several names and addresses, so each of them may be this one.
-pub(crate) fn used<'a>(applications: impl Iterator<Item = &'a Application>) -> Names {
+pub fn used<'a>(applications: impl Iterator<Item = &'a Application>) -> Names {
     let mut names = Names::default();
     for application in applications {
         let resources = application.status.resources.iter().flatten();

@@ -28,7 +28,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
 
-pub(crate) struct GraphRecorder {
+pub struct GraphRecorder {
     store: GraphStore,
     containers: Containers,
     graph: RefCell<DeployedGraph>,
@@ -39,12 +39,13 @@ pub(crate) struct GraphRecorder {
 
 impl GraphRecorder {
     /// `graph` is what the store has.
-    pub(crate) fn new(store: GraphStore, containers: Containers, graph: DeployedGraph) -> Self {
+    #[must_use]
+    pub fn new(store: GraphStore, containers: Containers, graph: DeployedGraph) -> Self {
         let (graph, unnoted) = (RefCell::new(graph), RefCell::default());
         GraphRecorder { store, containers, graph, unnoted, changed: Notify::new() }
     }
 
-    pub(crate) fn done(&self, plan: &Plan, app: AppIx) {
+    pub fn done(&self, plan: &Plan, app: AppIx) {
         self.unnoted.borrow_mut().insert(plan.app(app).app.name.to_string());
         self.change(|graph| graph.done(plan, app));
     }
@@ -55,7 +56,7 @@ impl GraphRecorder {
     }
 
     /// Waits for the run, and writes meanwhile what it changes.
-    pub(crate) async fn during<T>(&self, fence: &Fence, run: impl Future<Output = T>) -> T {
+    pub async fn during<T>(&self, fence: &Fence, run: impl Future<Output = T>) -> T {
         let (running, ended) = oneshot::channel();
         let run = async {
             let outcome = run.await;
@@ -68,7 +69,7 @@ impl GraphRecorder {
 
     /// Writes the last state. One odd answer is not the end: without this write, the next run
     /// would not know how this one went.
-    pub(crate) async fn finish(self) -> Result<(), GraphError> {
+    pub async fn finish(self) -> Result<(), GraphError> {
         let noted = self.note_came().await;
         let graph = self.graph.into_inner();
         for _ in 1..TRIES {

@@ -6,9 +6,9 @@
 mod common;
 
 use proptest::prelude::*;
-use tiphys_engine::DeployedGraph;
 use tiphys_model::platform::Allowed;
 use tiphys_model::{Plan, Platform, Scope};
+use tiphys_state::DeployedGraph;
 
 use common::scoped_platforms;
 

@@ -22,7 +22,7 @@ use tiphys_model::{Exit, Explain, Explanation};
 use tiphys_run::Time;
 use tokio::time::{Instant, timeout};
 
-pub(crate) use decide::RENEWAL;
+pub use decide::RENEWAL;
 use decide::{DURATION, Next, Owner, Read, Waiting};
 
 const POLL: Duration = Duration::from_secs(1);
@@ -81,7 +81,8 @@ impl Fence {
     }
 
     /// The same question, for whoever sends requests.
-    pub(crate) fn guard(&self) -> Guard {
+    #[must_use]
+    pub fn guard(&self) -> Guard {
         let fence = self.clone();
         Arc::new(move |timeout| fence.allows(timeout))
     }
@@ -149,7 +150,7 @@ pub enum NotRenewed {
 impl Lease {
     /// Takes the platform's Lease. One that is held is watched for its whole duration: if its
     /// holder does not renew it, it is dead, otherwise it is busy.
-    pub(crate) async fn acquire(
+    pub async fn acquire(
         client: Client,
         namespace: &str,
         name: &str,
@@ -206,13 +207,13 @@ impl Lease {
     }
 
     #[must_use]
-    pub(crate) fn fence(&self) -> Fence {
+    pub fn fence(&self) -> Fence {
         self.fence.clone()
     }
 
     /// Whether it may be somebody else's by now.
     #[must_use]
-    pub(crate) fn has_run_out(&self) -> bool {
+    pub fn has_run_out(&self) -> bool {
         !self.fence.allows(Duration::ZERO)
     }
 
@@ -250,7 +251,7 @@ impl Lease {
 
     /// Why something failed that was done under this Lease. A process that was stopped for long sees
     /// its requests fail first when it goes on; if the Lease is somebody else's by then, that is why.
-    pub(crate) async fn blame<E: From<LeaseError>>(&mut self, error: E) -> E {
+    pub async fn blame<E: From<LeaseError>>(&mut self, error: E) -> E {
         match self.renew().await {
             Err(NotRenewed::Lost { holder }) => LeaseError::Lost { holder }.into(),
             Ok(()) | Err(NotRenewed::Unanswered(_)) => error,

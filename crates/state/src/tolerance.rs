@@ -14,14 +14,14 @@ const DENIED: Duration = Duration::from_secs(15);
 const BROKEN: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Decision {
+pub enum Decision {
     Continue,
     GiveUp,
 }
 
 /// Failures of one kind of request, as long as it does nothing but fail for the same cause.
 #[derive(Debug, Clone)]
-pub(crate) struct Tolerance {
+pub struct Tolerance {
     /// With more time between two failures, it went well in between.
     longest_gap: Duration,
     failing: Option<Failing>,
@@ -36,11 +36,12 @@ struct Failing {
 }
 
 impl Tolerance {
-    pub(crate) fn new(longest_gap: Duration) -> Self {
+    #[must_use]
+    pub fn new(longest_gap: Duration) -> Self {
         Tolerance { longest_gap, failing: None }
     }
 
-    pub(crate) fn decide(&mut self, now: Time, outcome: Result<(), Cause>) -> Decision {
+    pub fn decide(&mut self, now: Time, outcome: Result<(), Cause>) -> Decision {
         let Err(cause) = outcome else {
             self.failing = None;
             return Decision::Continue;

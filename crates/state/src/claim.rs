@@ -37,7 +37,7 @@ impl Explain for ClaimError {
 }
 
 /// A project without a label was not made by `tiphys configure`, and is whoever's uses it.
-pub(crate) async fn refuse_project_of_another(
+pub async fn refuse_project_of_another(
     client: &Client,
     platform: &Platform,
 ) -> Result<(), ClaimError> {

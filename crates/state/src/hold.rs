@@ -60,7 +60,7 @@ impl Hold {
     }
 
     /// The AppProject whose window it is.
-    pub(crate) fn project(&self) -> &str {
+    pub fn project(&self) -> &str {
         &self.project
     }
 
@@ -71,7 +71,7 @@ impl Hold {
 
     /// Holds apps, beside those that are held already, once none of them has an automated
     /// operation under way. `terminate` stops one that takes too long.
-    pub(crate) async fn hold_when_idle(
+    pub async fn hold_when_idle(
         &self,
         apps: &BTreeSet<String>,
         applications: &Api<Application>,
@@ -119,7 +119,7 @@ impl Hold {
     }
 
     /// Releases apps that no longer exist.
-    pub(crate) async fn release_all(&self, apps: &BTreeSet<String>) -> Result<(), HoldError> {
+    pub async fn release_all(&self, apps: &BTreeSet<String>) -> Result<(), HoldError> {
         self.write(&Change::Release(apps.clone())).await.map(|_| ())
     }
 

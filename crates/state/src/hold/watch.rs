@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::decide::Change;
 use super::wanted::{ForeignChange, LIMIT};
 use super::{Hold, HoldError};
-use crate::local::{Decision, Tolerance};
+use crate::tolerance::{Decision, Tolerance};
 
 const POLL: Duration = Duration::from_secs(2);
 /// Looks that fail are repeated before this, however long each takes.
@@ -22,7 +22,7 @@ const LONGEST_GAP: Duration = Duration::from_secs(60);
 impl Hold {
     /// Sets the hold again whenever others have removed or changed it, and warns of it. Returns when
     /// that is of no use.
-    pub(crate) async fn watch(&self, warn: &dyn Fn(String)) -> HoldError {
+    pub async fn watch(&self, warn: &dyn Fn(String)) -> HoldError {
         let began = Instant::now();
         let mut tolerance = Tolerance::new(LONGEST_GAP);
         loop {
@@ -53,7 +53,7 @@ impl Hold {
     }
 
     /// What has not been told yet.
-    pub(crate) fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<String> {
         self.warnings.lock().map(|mut all| std::mem::take(&mut *all)).unwrap_or_default()
     }
 

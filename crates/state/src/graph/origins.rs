@@ -9,7 +9,7 @@ use super::{DeployedGraph, Names, Uids};
 impl DeployedGraph {
     /// Notes what is `there` before the apps of a run begin. `brought` is what apps of earlier runs
     /// have brought: one that died has noted nothing of it.
-    pub(crate) fn note_there(&mut self, there: &Uids, brought: &Names) {
+    pub fn note_there(&mut self, there: &Uids, brought: &Names) {
         let Some(before) = &mut self.before else { return };
         let came = self.came.get_or_insert_default();
         let Names { namespaces, crds } = &self.brought;
@@ -47,21 +47,21 @@ impl DeployedGraph {
     }
 
     /// What of this nobody has noted yet.
-    pub(crate) fn unnoted(&self, brought: &Names) -> Names {
+    pub fn unnoted(&self, brought: &Names) -> Names {
         let Some(before) = &self.before else { return Names::default() };
         let came = self.came.as_ref().map(Uids::names).unwrap_or_default();
         brought.without(before).without(&self.appeared).without(&came)
     }
 
     /// Notes that this came with apps that are Done.
-    pub(crate) fn note_came(&mut self, brought: &Names, there: &Uids) {
+    pub fn note_came(&mut self, brought: &Names, there: &Uids) {
         let came = there.only(&self.unnoted(brought));
         self.came.get_or_insert_default().extend(came);
     }
 
     /// Namespaces and CRDs that came with the platform, and go with it.
     #[must_use]
-    pub(crate) fn came_with_it(&self) -> Names {
+    pub fn came_with_it(&self) -> Names {
         let Some(before) = &self.before else { return Names::default() };
         let mut came = self.brought.clone();
         came.extend(self.came.as_ref().map(Uids::names).unwrap_or_default());

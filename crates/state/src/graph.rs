@@ -21,12 +21,12 @@ use tiphys_argocd::application::Application;
 use tiphys_model::{AppIx, Plan, Platform, Role};
 
 pub use app::DeployedApp;
-pub(crate) use containers::Containers;
+pub use containers::Containers;
 pub use error::GraphError;
-pub(crate) use names::used;
+pub use names::used;
 pub use names::{Names, Uids};
 pub use platform::Settings;
-pub(crate) use recorder::GraphRecorder;
+pub use recorder::GraphRecorder;
 pub use store::GraphStore;
 
 /// What is kept.
@@ -97,7 +97,7 @@ impl DeployedGraph {
 
     /// Notes what these Applications, which are about to go, have brought, and which of them keep
     /// their objects: afterwards nobody can ask them.
-    pub(crate) fn note_going<'a>(&mut self, going: impl Iterator<Item = &'a Application> + Clone) {
+    pub fn note_going<'a>(&mut self, going: impl Iterator<Item = &'a Application> + Clone) {
         self.brought.extend(names::brought(going.clone()));
         for application in going {
             let name = application.name().to_owned();
@@ -139,7 +139,24 @@ impl DeployedGraph {
 
 #[cfg(test)]
 mod tests {
+    use tiphys_model::Platform;
+    use tiphys_spec::{Source, Sources};
+
     use super::*;
+
+    /// `b` depends on `a`.
+    pub(super) fn platform() -> Platform {
+        let file = "\
+apiVersion: tiphys.dev/v1alpha1
+kind: Platform
+metadata: { name: prod }
+spec:
+  argocd: { project: apps }
+  stacks: [{ name: s, apps: [{ name: a }, { name: b, dependsOn: [a] }] }]
+";
+        let source = Source::new("platform.yaml", file.into()).unwrap();
+        tiphys_spec::platform(&Sources::new(vec![source])).unwrap()
+    }
 
     pub(super) fn names(namespaces: &[&str], crds: &[&str]) -> Names {
         let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();

@@ -9,17 +9,18 @@ use serde_json::{Value, json};
 use tiphys_cluster::scripted::Answer;
 use tiphys_model::{Exit, Explain};
 
+use super::super::tests::platform;
 use super::*;
-use crate::testkit::{self, REFUSALS, Server};
+use tiphys_cluster::scripted::{REFUSALS, Server};
 
 const FIRST: &str = "/api/v1/namespaces/argocd/configmaps/tiphys-prod";
 
 fn store(server: &Server) -> GraphStore {
-    GraphStore::new(&server.client(), "argocd", &testkit::platform().name)
+    GraphStore::new(&server.client(), "argocd", &platform().name)
 }
 
 fn graph(gone: impl IntoIterator<Item = String>) -> DeployedGraph {
-    let mut graph = DeployedGraph::new(&testkit::platform(), None);
+    let mut graph = DeployedGraph::new(&platform(), None);
     graph.gone.extend(gone);
     graph
 }
@@ -221,12 +222,12 @@ async fn platforms_are_found_by_their_label() {
     let server = Server::default();
     store(&server).write(&small("a")).await.unwrap();
     let listed = GraphStore::platforms(&server.client(), "argocd").await.unwrap();
-    assert_eq!(listed, [testkit::platform().name].into());
+    assert_eq!(listed, [platform().name].into());
     // The rest of a graph whose beginning is gone.
     let ours = json!({ PLATFORM_LABEL: "another" });
     server.put(&FIRST.replace("prod", "another.b1"), map(&ours, &json!({}), b""));
     let listed = GraphStore::platforms(&server.client(), "argocd").await.unwrap();
-    assert_eq!(listed, [testkit::platform().name].into());
+    assert_eq!(listed, [platform().name].into());
     let selector = server.asked().last().unwrap().path.clone();
     assert!(selector.contains("labelSelector=") && selector.contains("managed-by"), "{selector}");
 }

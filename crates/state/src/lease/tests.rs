@@ -11,7 +11,7 @@ use serde_json::json;
 use tiphys_cluster::scripted::Answer;
 
 use super::*;
-use crate::testkit::{REFUSALS, Server};
+use tiphys_cluster::scripted::{REFUSALS, Server};
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/argocd/leases/tiphys-prod";
 

@@ -1,0 +1,16 @@
+//! What a run keeps in the cluster, and nothing is kept anywhere else: its Lease (`lease`), its hold
+//! on the AppProject (`hold`), and the deployed graph (`graph`).
+//!
+//! May ask the API server, and write these three. Each decides in plain functions what an answer
+//! means; what a run does next is decided in `tiphys-run`.
+
+pub mod claim;
+pub mod graph;
+pub mod hold;
+pub mod lease;
+pub mod tolerance;
+
+pub use claim::ClaimError;
+pub use graph::{DeployedApp, DeployedGraph, GraphError, GraphStore, Names};
+pub use hold::{Hold, HoldError};
+pub use lease::{Fence, Lease, LeaseError};
