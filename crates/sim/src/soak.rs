@@ -116,8 +116,11 @@ impl Scenario {
         if resumed != Stop::Finished(Verdict::Succeeded) {
             story.blame(Law::Ending, &format!("without faults the run ends as {resumed:?}"));
         }
+        // What the run before had sent may arrive after its end.
+        let epoch = simulation.records().last().map(|record| record.epoch);
         for (_, fact) in &simulation.facts()[story.part.facts.clone()] {
-            if let Fact::OperationSet { app, id: Some(_) } = fact
+            if let Fact::OperationSet { app, id: Some(id) } = fact
+                && Some(id.epoch) == epoch
                 && done.contains(app)
             {
                 story.blame(Law::Idempotence, &format!("app {app} was well and synced again"));
