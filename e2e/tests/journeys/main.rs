@@ -71,8 +71,7 @@ fn main() -> ExitCode {
         Case::new("a_hold_leaves_freezes_of_others", hold::leaves_freezes_of_others).soak(),
         Case::new("deploy_ends_with_4_when_its_token_is_revoked", outage::a_revoked_token),
         Case::new("deploy_survives_restarts_of_argo_cd", resume::while_argo_cd_restarts)
-            .disruptive()
-            .soak(),
+            .disruptive(),
         Case::new("deploy_awaits_a_sync_of_the_root_app", in_flight::on_the_root_app)
             .disruptive()
             .soak(),

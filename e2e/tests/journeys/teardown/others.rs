@@ -9,6 +9,7 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use tiphys_e2e::{Site, World, tiphys};
 use tiphys_lab::repository::Behaviour;
+use tiphys_model::platform::Hold;
 
 use super::{app, teardown};
 use crate::audit::Mark;
@@ -143,6 +144,8 @@ pub(crate) async fn stay_in_a_namespace_that_was_made_anew(world: Arc<World>) {
     let mut site = Site::new(&world, "anew").await;
     site.platform.apps =
         vec![app("anew-app", Behaviour::Resource { manifests: MAP.to_owned() }, 60)];
+    // Otherwise Argo CD would be the one who makes it anew.
+    site.platform.hold = Some(Hold::Always);
     site.commit("an app");
     let file = site.platform_file();
     configure(&world, &file).await;
