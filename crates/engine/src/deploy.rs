@@ -112,14 +112,14 @@ impl Deploy {
             prepared = self.prepare(&note) => prepared?,
             signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
         };
-        let (argocd, mut lease) = prepared;
+        let (argocd, lease) = prepared;
         let run = format!("{}-{}", self.plan.digest.short(), lease.epoch());
         let guard = lease.fence().guard();
         let client = agent::guarded(&self.client, &run, guard.clone());
         let argocd = argocd.in_run(&client, &self.platform, &run, guard);
         let deploy = Deploy { client, ..self };
         let outcome =
-            Box::pin(deploy.hold_and_run(run, argocd, &mut lease, &mut signals, updates)).await;
+            Box::pin(deploy.hold_and_run(run, argocd, &lease, &mut signals, updates)).await;
         match lease.release().await {
             Ok(()) => outcome,
             // The outcome says more.
@@ -147,7 +147,7 @@ impl Deploy {
         &self,
         run: String,
         argocd: ArgoCdClient,
-        lease: &mut Lease,
+        lease: &Lease,
         signals: &mut Signals,
         updates: &dyn Fn(RunUpdate),
     ) -> Result<Verdict, DeployError> {
@@ -172,7 +172,7 @@ impl Deploy {
         }
         let let_go = tokio::select! {
             let_go = outside.let_go() => let_go,
-            error = lease.keep() => Err(error.into()),
+            error = lease.ended() => Err(error.into()),
             signal = signals.next() => return ended.and(Ok(Verdict::Interrupted(signal))),
         };
         match let_go {
@@ -192,7 +192,7 @@ impl Deploy {
         run: String,
         argocd: ArgoCdClient,
         outside: &Outside,
-        lease: &mut Lease,
+        lease: &Lease,
         signals: &mut Signals,
         updates: &dyn Fn(RunUpdate),
     ) -> Result<Verdict, DeployError> {
@@ -338,7 +338,7 @@ impl Deploy {
 
 /// Does a part of the preparation and renews the Lease meanwhile, unless a signal comes first.
 async fn keeping<T>(
-    lease: &mut Lease,
+    lease: &Lease,
     signals: &mut Signals,
     work: impl Future<Output = Result<T, DeployError>>,
 ) -> Result<ControlFlow<Signal, T>, DeployError> {
@@ -347,7 +347,7 @@ async fn keeping<T>(
             Ok(done) => return Ok(ControlFlow::Continue(done)),
             Err(error) => error,
         },
-        error = lease.keep() => return Err(error.into()),
+        error = lease.ended() => return Err(error.into()),
         signal = signals.next() => return Ok(ControlFlow::Break(signal)),
     };
     Err(lease.blame(failed).await)

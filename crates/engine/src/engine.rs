@@ -62,7 +62,7 @@ impl Engine {
     pub(crate) async fn run(
         self,
         setup: Setup,
-        lease: &mut Lease,
+        lease: &Lease,
         signals: &mut Signals,
         noted: &dyn Fn(&Event),
         look: impl AsyncFn(&str, Evidence) -> Evidence,
@@ -102,7 +102,7 @@ impl Engine {
         // The last evidence may take longer than the Lease lasts.
         tokio::select! {
             () = &mut narrated => ended,
-            error = lease.keep() => {
+            error = lease.ended() => {
                 narrated.await;
                 Err(error.into())
             }

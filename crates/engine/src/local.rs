@@ -34,7 +34,7 @@ use tiphys_evidence::EvidenceCollector;
 /// Runs to the end, and renews the Lease meanwhile.
 pub(crate) async fn run(
     setup: Setup,
-    lease: &mut Lease,
+    lease: &Lease,
     signals: &mut Signals,
     events: &dyn Fn(Time, Event),
     updates: &dyn Fn(RunUpdate),

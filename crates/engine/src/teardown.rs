@@ -142,7 +142,7 @@ impl Teardown {
             Action::Teardown.as_str(),
             |holder| note(format!("waiting for {holder}, which holds the platform")),
         );
-        let mut lease = tokio::select! {
+        let lease = tokio::select! {
             lease = acquired => lease?,
             signal = signals.next() => return Ok(ended(Verdict::Interrupted(signal))),
         };
@@ -150,7 +150,7 @@ impl Teardown {
         let unguarded = agent::named(&self.client, agent::in_run(&run));
         let client = agent::guarded(&self.client, &run, lease.fence().guard());
         let named = Teardown { client, ..self };
-        match Box::pin(named.tear_down(run, &mut lease, &mut signals, updates)).await {
+        match Box::pin(named.tear_down(run, &lease, &mut signals, updates)).await {
             Ok(End::Removed { leftovers, kept }) => {
                 lease.remove().await?;
                 let named = Teardown { client: unguarded, ..named };
@@ -201,7 +201,7 @@ impl Teardown {
     async fn tear_down(
         &self,
         run: String,
-        lease: &mut Lease,
+        lease: &Lease,
         signals: &mut Signals,
         updates: &dyn Fn(RunUpdate),
     ) -> Result<End, TeardownError> {
@@ -224,7 +224,7 @@ impl Teardown {
     async fn stages(
         &self,
         context: &Context<'_>,
-        lease: &mut Lease,
+        lease: &Lease,
         signals: &mut Signals,
     ) -> Result<End, TeardownError> {
         let (argocd, graph) = tokio::select! {
@@ -232,7 +232,7 @@ impl Teardown {
                 Ok(prepared) => prepared,
                 Err(error) => return Err(lease.blame(error).await),
             },
-            error = lease.keep() => return Err(error.into()),
+            error = lease.ended() => return Err(error.into()),
             signal = signals.next() => return Ok(End::stays(Verdict::Interrupted(signal))),
         };
         let graph = RefCell::new(graph);
@@ -255,7 +255,7 @@ impl Teardown {
                 Ok(end) => Ok(end),
                 Err(error) => Err(lease.blame(error).await),
             },
-            error = lease.keep() => Err(error.into()),
+            error = lease.ended() => Err(error.into()),
             signal = signals.next() => Ok(End::stays(Verdict::Interrupted(signal))),
         }
     }
@@ -265,7 +265,7 @@ impl Teardown {
         context: &Context<'_>,
         argocd: ArgoCdClient,
         graph: &RefCell<DeployedGraph>,
-        lease: &mut Lease,
+        lease: &Lease,
         signals: &mut Signals,
     ) -> Result<Verdict, TeardownError> {
         let engine = self.engine.name();

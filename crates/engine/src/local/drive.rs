@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use tiphys_model::{AppIx, AppName, Role};
 use tiphys_run::{Action, Answer, Driver, Event, Input, Observation, Output, Time, Verdict};
-use tiphys_state::lease::{Lease, LeaseError, NotRenewed, RENEWAL};
+use tiphys_state::lease::{Lease, LeaseError};
 use tiphys_state::tolerance::{Decision, Tolerance};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
@@ -84,12 +84,11 @@ impl Local<'_> {
         mut self,
         watch: impl futures::Stream<Item = WatchEvent>,
         mut inbox: UnboundedReceiver<Incoming>,
-        lease: &mut Lease,
+        lease: &Lease,
         signals: &mut Signals,
     ) -> Result<Verdict, RunError> {
         let mut watch = pin!(watch);
-        let mut renewal = tokio::time::interval(RENEWAL);
-        renewal.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut lost = false;
         while self.driver.machine().verdict().is_none() {
             let timer =
                 self.driver.machine().wake_at().map(|wake| self.began + (wake - Time::START));
@@ -104,19 +103,9 @@ impl Local<'_> {
                 // What is known comes first: a decision should rest on all of it.
                 biased;
                 signal = signals.next() => self.step(Input::Interrupted(signal))?,
-                _ = renewal.tick() => {
-                    let ended = tokio::select! {
-                        ended = self.renew(lease) => ended?,
-                        // Whoever wants an end does not wait for an answer. The next renewal finds
-                        // out what came of this one.
-                        signal = signals.next() => {
-                            self.step(Input::Interrupted(signal))?;
-                            None
-                        }
-                    };
-                    if let Some(error) = ended {
-                        return Err(error.into());
-                    }
+                error = lease.ended(), if !lost => {
+                    self.on_lease_ended(error)?;
+                    lost = true;
                 }
                 incoming = inbox.recv() => match incoming {
                     Some(incoming) => self.on_incoming(incoming)?,
@@ -139,19 +128,12 @@ impl Local<'_> {
         Ok(verdict)
     }
 
-    /// Keeps the Lease. An error that is returned as a value is the end of the run.
-    async fn renew(&mut self, lease: &mut Lease) -> Result<Option<LeaseError>, RunError> {
-        match lease.renew().await {
-            Err(NotRenewed::Lost { holder }) => {
-                let told = format!("{holder} holds the platform now, so this run stops");
-                (self.updates)(RunUpdate::Warning(told));
-                self.step(Input::LeaseLost)?;
-                Ok(None)
-            }
-            // Another run may begin now, so this one has ended.
-            Err(NotRenewed::Unanswered(error)) if lease.has_run_out() => Ok(Some(error.into())),
-            Ok(()) | Err(NotRenewed::Unanswered(_)) => Ok(None),
-        }
+    /// Another run may begin now, so this one ends: in its own time if it knows of one that has.
+    fn on_lease_ended(&mut self, error: LeaseError) -> Result<(), RunError> {
+        let LeaseError::Lost { holder } = &error else { return Err(error.into()) };
+        let told = format!("{holder} holds the platform now, so this run stops");
+        (self.updates)(RunUpdate::Warning(told));
+        self.step(Input::LeaseLost)
     }
 
     fn on_watch_event(&mut self, event: WatchEvent) -> Result<(), RunError> {

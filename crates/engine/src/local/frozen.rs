@@ -165,7 +165,7 @@ impl Local<'_> {
     pub(super) async fn end_what_is_frozen(
         &self,
         verdict: Verdict,
-        lease: &mut Lease,
+        lease: &Lease,
         signals: &mut Signals,
     ) {
         let plan = self.driver.machine().plan();
@@ -178,7 +178,7 @@ impl Local<'_> {
         }
         let ended = tokio::select! {
             ended = self.effects.end_frozen(&frozen) => ended,
-            _ = lease.keep() => return,
+            _ = lease.ended() => return,
             _ = signals.next() => return,
         };
         match ended {

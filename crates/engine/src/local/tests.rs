@@ -88,7 +88,7 @@ async fn run_platform(server: &Server, action: Action, platform: Platform) -> En
         run: "run".to_owned(),
     };
     let lease = Lease::acquire(client, "argocd", "tiphys-prod", "us", action.as_str(), |_| {});
-    let mut lease = lease.await.unwrap();
+    let lease = lease.await.unwrap();
     let mut signals = Signals::unsent();
     let (removed, notes) = (RefCell::default(), RefCell::default());
     let warnings = RefCell::<Vec<String>>::default();
@@ -103,7 +103,7 @@ async fn run_platform(server: &Server, action: Action, platform: Platform) -> En
         _ => {}
     };
     let began = Instant::now();
-    let run = super::run(setup, &mut lease, &mut signals, &events, &updates);
+    let run = super::run(setup, &lease, &mut signals, &events, &updates);
     let limit = Duration::from_secs(3600);
     let verdict = tokio::time::timeout(limit, run).await.expect("it ends");
     let took = began.elapsed();

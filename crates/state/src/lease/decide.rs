@@ -7,7 +7,7 @@ use tiphys_run::Time;
 /// How long a Lease is valid after its renewal.
 pub(super) const DURATION: Duration = Duration::from_secs(30);
 /// How often its holder renews it.
-pub const RENEWAL: Duration = Duration::from_secs(5);
+pub(super) const RENEWAL: Duration = Duration::from_secs(5);
 /// A holder that renewed more recently than this is alive.
 const ALIVE: Duration = Duration::from_secs(10);
 

@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use http::Method;
 use serde_json::json;
-use tiphys_cluster::scripted::Answer;
+use tiphys_cluster::scripted::{Answer, REFUSALS, Server};
+use tiphys_model::{Exit, Explain};
+use tokio::time::Instant;
 
+use super::decide::RENEWAL;
 use super::*;
-use tiphys_cluster::scripted::{REFUSALS, Server};
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/argocd/leases/tiphys-prod";
 
@@ -41,6 +43,13 @@ async fn acquire(server: &Server) -> Result<Lease, LeaseError> {
 async fn held() -> (Server, Lease) {
     let server = Server::default();
     let lease = acquire(&server).await.unwrap();
+    (server, lease)
+}
+
+/// One that only the test renews.
+async fn held_by_hand() -> (Server, Lease) {
+    let (server, lease) = held().await;
+    lease.keeper.abort();
     (server, lease)
 }
 
@@ -117,31 +126,29 @@ async fn what_the_server_refuses_is_said_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_answer_does_not_make_the_lease_longer() {
-    let server = Server::default();
     let slow = Answer::After(seconds(25), Box::new(Answer::Cut));
-    let lease = acquire(&server).await;
-    let mut lease = lease.unwrap();
+    let (server, lease) = held_by_hand().await;
     assert!(lease.fence().allows(seconds(29)) && !lease.fence().allows(seconds(30)));
     next(&server, Method::PUT, slow);
-    assert!(matches!(lease.renew().await, Err(NotRenewed::Unanswered(_))), "not awaited");
+    assert!(matches!(lease.held.renew().await, Err(NotRenewed::Unanswered(_))), "not awaited");
     assert!(lease.fence().allows(seconds(24)) && !lease.fence().allows(seconds(25)));
     tokio::time::sleep(seconds(25)).await;
-    assert!(lease.has_run_out());
+    assert!(lease.held.has_run_out());
     // Nobody took it, so a late renewal makes it ours again, from when it was sent.
-    lease.renew().await.unwrap();
-    assert!(lease.fence().allows(seconds(29)) && !lease.has_run_out());
+    lease.held.renew().await.unwrap();
+    assert!(lease.fence().allows(seconds(29)) && !lease.held.has_run_out());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_renewal_whose_answer_was_lost_is_recognised() {
-    let (server, mut lease) = held().await;
+    let (server, lease) = held_by_hand().await;
     server.lose_answer(Method::PUT, "/leases");
     tokio::time::sleep(RENEWAL).await;
-    assert!(matches!(lease.renew().await, Err(NotRenewed::Unanswered(_))));
+    assert!(matches!(lease.held.renew().await, Err(NotRenewed::Unanswered(_))));
     let fence = lease.fence();
-    lease.renew().await.unwrap();
+    lease.held.renew().await.unwrap();
     assert!(!fence.allows(seconds(26)), "a conflict proves nothing about when it was renewed");
-    lease.renew().await.unwrap();
+    lease.held.renew().await.unwrap();
     assert!(fence.allows(seconds(29)));
 }
 
@@ -151,27 +158,66 @@ async fn a_lease_that_was_taken_or_deleted_is_lost_and_nothing_is_sent_any_more(
     let nobody: fn(&Server) = |server| write(server, None);
     let gone: fn(&Server) = delete;
     for (change, expected) in [(other, "another"), (nobody, "nobody"), (gone, "nobody")] {
-        let (server, mut lease) = held().await;
+        let (server, lease) = held_by_hand().await;
         change(&server);
-        match lease.renew().await {
+        match lease.held.renew().await {
             Err(NotRenewed::Lost { holder }) => assert_eq!(holder, expected),
             other => panic!("{other:?}"),
         }
-        assert!(lease.has_run_out() && !lease.fence().allows(Duration::ZERO));
+        assert!(lease.held.has_run_out() && !lease.fence().allows(Duration::ZERO));
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_refuses_renewals_ends_it_when_it_runs_out_and_not_before() {
     for code in [401, 403, 410, 429, 500] {
-        let (server, mut lease) = held().await;
+        let (server, lease) = held().await;
         for _ in 0..9 {
             next(&server, Method::PUT, Answer::refused(code, "no"));
         }
         let began = Instant::now();
-        let error = lease.keep().await;
+        let error = lease.ended().await;
         assert_eq!(began.elapsed(), DURATION, "{code}: {error}");
     }
+}
+
+fn renewals(server: &Server) -> usize {
+    server.asked().iter().filter(|asked| asked.method == Method::PUT).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_renewed_whatever_its_holder_does_and_until_that_one_is_gone() {
+    let (server, lease) = held().await;
+    tokio::time::sleep(seconds(300)).await;
+    assert!(lease.fence().allows(seconds(24)) && renewals(&server) >= 59);
+    let fence = lease.fence();
+    drop(lease);
+    let before = renewals(&server);
+    tokio::time::sleep(seconds(60)).await;
+    assert_eq!(renewals(&server), before);
+    assert!(!fence.allows(Duration::ZERO));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_was_lost_stays_lost_for_whoever_asks() {
+    let (server, lease) = held().await;
+    write(&server, Some("another"));
+    for _ in 0..2 {
+        let error = lease.ended().await;
+        assert!(matches!(error, LeaseError::Lost { ref holder } if holder == "another"), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_is_under_way_does_not_keep_it_from_being_given_up() {
+    let (server, lease) = held().await;
+    let late = server.get(LEASE).unwrap();
+    next(&server, Method::PUT, Answer::After(seconds(3), Box::new(Answer::Object(late))));
+    tokio::time::sleep(RENEWAL + seconds(1)).await;
+    lease.release().await.unwrap();
+    assert_eq!(holder(&server), None);
+    tokio::time::sleep(seconds(60)).await;
+    assert_eq!((holder(&server), renewals(&server)), (None, 2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -190,26 +236,15 @@ fn timed_out() -> LeaseError {
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_was_stopped_blames_the_lease_that_it_lost() {
-    let (server, mut lease) = held().await;
+    let (server, lease) = held_by_hand().await;
     tokio::time::sleep(seconds(60)).await;
     write(&server, Some("another"));
     let error = lease.blame(timed_out()).await;
     assert!(matches!(error, LeaseError::Lost { ref holder } if holder == "another"), "{error}");
-    assert!(lease.has_run_out());
+    assert!(lease.held.has_run_out());
 
-    let (_server, mut lease) = held().await;
+    let (_server, lease) = held_by_hand().await;
     tokio::time::sleep(seconds(60)).await;
     let error = lease.blame(timed_out()).await;
     assert!(matches!(error, LeaseError::Request(_)), "nobody took it: {error}");
-}
-
-#[test]
-fn time_in_which_the_machine_slept_counts() {
-    let hour = Duration::from_secs(3600);
-    let woken = Clock { began: Instant::now(), time_of_day: SystemTime::now() - hour };
-    assert!(woken.now() >= Time::START + hour);
-    let set_back = Clock { began: Instant::now(), time_of_day: SystemTime::now() + hour };
-    assert!(set_back.now() < Time::START + hour);
-    let fence = Fence::new(woken, Time::START + DURATION);
-    assert!(!fence.allows(Duration::ZERO), "it may be somebody else's");
 }
