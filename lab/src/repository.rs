@@ -59,6 +59,8 @@ pub struct AppSource {
     pub retry: Option<Retry>,
     pub tolerate_drift: Vec<String>,
     pub health: Vec<Criterion>,
+    /// The address of its cluster, if that is not Argo CD's own.
+    pub cluster: Option<String>,
     pub behaviour: Behaviour,
     /// Stands in the app's manifests: another number makes another app, which has to roll out
     /// again, and leaves the others as they are.
@@ -127,6 +129,7 @@ impl AppSource {
             retry: None,
             tolerate_drift: Vec::new(),
             health: Vec::new(),
+            cluster: None,
             behaviour,
             generation: 1,
         }

@@ -38,6 +38,8 @@ pub enum FaultKind {
     Flap,
     /// The health from before the sync stays visible until a refresh.
     StaleHealth,
+    /// Argo CD does not notice that it becomes Healthy, until a refresh.
+    MissedHealth,
     /// Somebody else's operation replaces ours.
     Stolen,
     /// Its source moves on during the sync.
@@ -79,7 +81,7 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    pub const ALL: [FaultKind; 26] = [
+    pub const ALL: [FaultKind; 27] = [
         FaultKind::Refuse,
         FaultKind::Hang,
         FaultKind::Degraded,
@@ -87,6 +89,7 @@ impl FaultKind {
         FaultKind::NeverHealthy,
         FaultKind::Flap,
         FaultKind::StaleHealth,
+        FaultKind::MissedHealth,
         FaultKind::Stolen,
         FaultKind::RevisionMoved,
         FaultKind::StuckFinalizer,
@@ -118,6 +121,7 @@ impl FaultKind {
             FaultKind::NeverHealthy => "never-healthy",
             FaultKind::Flap => "flap",
             FaultKind::StaleHealth => "stale-health",
+            FaultKind::MissedHealth => "missed-health",
             FaultKind::Stolen => "stolen",
             FaultKind::RevisionMoved => "revision-moved",
             FaultKind::StuckFinalizer => "stuck-finalizer",

@@ -9,7 +9,7 @@ use tiphys_run::planted::{Bug, with_bug};
 use tiphys_sim::{Law, run_seed};
 
 /// How many seeds a mistake may get past.
-const SEEDS: u64 = 2000;
+const SEEDS: u64 = 8000;
 /// How many mistakes at least each law is tried on.
 const BUGS_PER_LAW: usize = 3;
 

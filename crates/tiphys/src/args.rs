@@ -217,9 +217,9 @@ pub(crate) struct RehearseArgs {
     /// Let something go wrong: APP=KIND, APP=KIND@TIME or *=KIND; may be given several times
     ///
     /// For an app: refuse, hang, degraded, degrade-later, never-healthy, flap, stale-health,
-    /// stolen, revision-moved, stuck-finalizer, comparison-error, brief-comparison-error,
-    /// out-of-sync, invalid-spec, deny-sync, deny-handoff, recreated, spec-changed,
-    /// frozen-operation. For the run (*): lost-watch, duplicate-answer, slow-api, crash,
+    /// missed-health, stolen, revision-moved, stuck-finalizer, comparison-error,
+    /// brief-comparison-error, out-of-sync, invalid-spec, deny-sync, deny-handoff, recreated,
+    /// spec-changed, frozen-operation. For the run (*): lost-watch, duplicate-answer, slow-api, crash,
     /// lease-lost, lifted-hold, stale-reads. TIME is virtual time since the start of the run;
     /// without it, the fault strikes when the app (or the first of all) first syncs.
     #[arg(long, value_name = "APP=KIND[@TIME]")]

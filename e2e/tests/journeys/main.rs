@@ -15,6 +15,7 @@ mod in_flight;
 mod nested;
 mod obstacle;
 mod odd;
+mod other_cluster;
 mod outage;
 mod refusal;
 mod resume;
@@ -37,7 +38,13 @@ use std::process::ExitCode;
 use tiphys_e2e::{Case, main as run};
 
 fn main() -> ExitCode {
-    run(vec![
+    let mut cases = runs();
+    cases.extend(teardowns());
+    run(cases)
+}
+
+fn runs() -> Vec<Case> {
+    vec![
         Case::new("deploy_follows_the_order_and_is_idempotent", deploy::in_order),
         Case::new("deploy_needs_no_api_of_argo_cd", deploy::through_fields),
         Case::new("deploy_tells_failures_apart_and_resumes", failure::in_every_way),
@@ -97,28 +104,8 @@ fn main() -> ExitCode {
         Case::new("troubles_are_told_by_their_true_cause", status::are_told_by_their_true_cause),
         Case::new("why_tells_that_argo_cd_is_behind", status::argo_cd_that_is_behind_is_told)
             .disruptive(),
-        Case::new("teardown_of_a_half_deployed_platform", teardown::of_a_half_deployed_platform),
-        Case::new("teardown_blocked_by_a_finalizer", teardown::blocked_by_a_finalizer),
-        Case::new("teardown_of_a_scope", teardown::of_a_scope),
-        Case::new("teardown_tells_leftovers", teardown::with_leftovers),
-        Case::new("teardowns_among_others", teardown::random::among_others).soak(),
-        Case::new("teardown_keeps_what_is_not_ours", teardown::others::stay),
-        Case::new(
-            "teardown_refuses_a_namespace_with_what_is_not_ours",
-            teardown::others::stay_in_a_namespace_of_an_app,
-        ),
-        Case::new("teardown_removes_nothing_by_another_name", teardown::copied::under_another_name),
-        Case::new("teardown_lets_argo_cd_run_its_hooks", teardown::hooks::after_the_deletion),
-        Case::new(
-            "teardown_keeps_a_namespace_that_was_made_anew",
-            teardown::others::stay_in_a_namespace_that_was_made_anew,
-        )
-        .soak(),
-        Case::new("teardown_takes_others_along_when_told", teardown::others::go_when_told).soak(),
-        Case::new("teardown_resumes_after_being_killed", teardown::after_kills),
+        Case::new("an_app_on_another_cluster", other_cluster::is_not_mistaken_for_this_one).soak(),
         Case::new("runs_survive_odd_answers", odd::answers),
-        Case::new("deploy_prunes_what_left_the_file", teardown::of_what_left_the_file),
-        Case::new("teardown_leaves_nothing", teardown::of_the_reference_platform).disruptive(),
         Case::new("configure_makes_a_token_that_works_and_no_more", configure::a_token_works),
         Case::new("configure_changes_nothing_a_second_time", configure::a_second_run),
         Case::new("configure_dry_run_writes_nothing", configure::a_dry_run),
@@ -135,5 +122,32 @@ fn main() -> ExitCode {
         )
         .disruptive()
         .soak(),
-    ])
+    ]
+}
+
+fn teardowns() -> Vec<Case> {
+    vec![
+        Case::new("teardown_of_a_half_deployed_platform", teardown::of_a_half_deployed_platform),
+        Case::new("teardown_blocked_by_a_finalizer", teardown::blocked_by_a_finalizer),
+        Case::new("teardown_of_a_scope", teardown::of_a_scope),
+        Case::new("teardown_tells_leftovers", teardown::with_leftovers),
+        Case::new("teardowns_among_others", teardown::random::among_others).soak(),
+        Case::new("teardown_keeps_what_is_not_ours", teardown::others::stay),
+        Case::new(
+            "teardown_refuses_a_namespace_with_what_is_not_ours",
+            teardown::others::stay_in_a_namespace_of_an_app,
+        ),
+        Case::new("teardown_removes_nothing_by_another_name", teardown::copied::under_another_name),
+        Case::new("teardown_lets_argo_cd_run_its_hooks", teardown::hooks::after_the_deletion),
+        Case::new("teardown_leaves_an_app_that_has_moved", teardown::moved::is_not_taken_along),
+        Case::new(
+            "teardown_keeps_a_namespace_that_was_made_anew",
+            teardown::others::stay_in_a_namespace_that_was_made_anew,
+        )
+        .soak(),
+        Case::new("teardown_takes_others_along_when_told", teardown::others::go_when_told).soak(),
+        Case::new("teardown_resumes_after_being_killed", teardown::after_kills),
+        Case::new("deploy_prunes_what_left_the_file", teardown::of_what_left_the_file),
+        Case::new("teardown_leaves_nothing", teardown::of_the_reference_platform).disruptive(),
+    ]
 }

@@ -3,6 +3,7 @@
 pub(crate) mod copied;
 pub(crate) mod hooks;
 mod leftovers;
+pub(crate) mod moved;
 pub(crate) mod others;
 pub(crate) mod random;
 

@@ -36,11 +36,19 @@ spec:
 {{- end }}
 "#;
 
+/// What stands in the template instead of Argo CD's own cluster, where an app has another.
+const CLUSTER: &str = r#"{{ .cluster | default "https://kubernetes.default.svc" | quote }}"#;
+
 pub(super) fn files(platform: &PlatformRepository) -> Files {
+    let template = if platform.apps.iter().any(|app| app.cluster.is_some()) {
+        TEMPLATE.replace("https://kubernetes.default.svc", CLUSTER)
+    } else {
+        TEMPLATE.to_owned()
+    };
     let files = [
         ("root/Chart.yaml", CHART.to_owned()),
         ("root/values.yaml", values(platform)),
-        ("root/templates/applications.yaml", TEMPLATE.to_owned()),
+        ("root/templates/applications.yaml", template),
     ];
     files.into_iter().map(|(path, text)| (path.to_owned(), text)).collect()
 }
@@ -64,7 +72,9 @@ apps:
     for app in &platform.apps {
         let namespace = platform.namespace(&app.name);
         let (name, namespace) = (scalar(&app.name), scalar(&namespace));
-        text.push_str(&format!("  - {{ name: {name}, namespace: {namespace} }}\n"));
+        let cluster = app.cluster.as_ref();
+        let cluster = cluster.map_or(String::new(), |at| format!(", cluster: {}", scalar(at)));
+        text.push_str(&format!("  - {{ name: {name}, namespace: {namespace}{cluster} }}\n"));
     }
     text
 }
@@ -82,6 +92,10 @@ mod tests {
         let text = values(&platform);
         assert!(text.contains("repoURL: \"https://git.example.org/p.git\"\nproject: p\n"));
         assert!(text.ends_with("apps:\n  - { name: vault, namespace: t-vault }\n"), "{text}");
+        platform.apps[0].cluster = Some("https://edge.example.org".to_owned());
+        let text = values(&platform);
+        let edge = "namespace: t-vault, cluster: \"https://edge.example.org\" }\n";
+        assert!(text.ends_with(edge), "{text}");
         platform.apps.clear();
         assert!(values(&platform).ends_with("apps: []\n"));
     }

@@ -37,6 +37,7 @@ impl PlatformRepository {
             retry: (app.retry != Retry::default()).then_some(app.retry),
             tolerate_drift: app.tolerate_drift.clone(),
             health: app.health.clone(),
+            cluster: None,
             behaviour: Behaviour::Healthy { after: healthy_after(app) },
             generation: 1,
         });

@@ -59,19 +59,23 @@ impl Machine {
         }
     }
 
-    /// A refresh, if the operation that Argo CD has taken does not begin.
+    /// A refresh, if what is waited for does not come: the operation that Argo CD has taken does not
+    /// begin, or the app does not become well. It may have missed that it should, or that it has.
     fn nudge(&self, now: Time, seen: Option<&Observation>, app: AppIx) -> Option<Event> {
-        let Phase::Syncing(Syncing { operation, accepted: Some(_), .. }) = &self.step(app).phase
-        else {
-            return None;
+        let missed = match &self.step(app).phase {
+            Phase::Syncing(Syncing { operation, accepted: Some(_), .. }) => {
+                let ours = |id: &Option<OperationId>| id.as_ref() == Some(operation);
+                let asked = seen?.operation.as_ref().is_some_and(|asked| ours(&asked.id));
+                let begun = seen?.last.as_ref().is_some_and(|last| ours(&last.operation.id));
+                asked && !begun
+            }
+            Phase::Converging(_) => seen?.health_in_full() != Health::Healthy,
+            _ => false,
         };
-        let ours = |id: &Option<OperationId>| id.as_ref() == Some(operation);
-        let asked = seen?.operation.as_ref().is_some_and(|asked| ours(&asked.id));
-        let begun = seen?.last.as_ref().is_some_and(|last| ours(&last.operation.id));
         let refresh = &self.step(app).refresh;
         let due = refresh.last_asked.is_none_or(|last| now.since(last) >= REFRESH_INTERVAL);
         let idle = refresh.in_flight.is_none_or(|asked| now.since(asked.at) >= ANSWER_TIMEOUT);
-        (asked && !begun && due && idle).then_some(Event::RefreshAsked { app })
+        (missed && due && idle).then_some(Event::RefreshAsked { app })
     }
 
     fn observe_waiting(&self, now: Time, seen: Option<&Observation>, app: AppIx) -> Vec<Event> {

@@ -193,15 +193,26 @@ fn other_trouble_begins_to_count_anew() {
 }
 
 #[test]
-fn an_app_that_only_takes_its_time_is_not_refreshed() {
-    let mut run = converging();
+fn an_app_that_takes_its_time_is_refreshed_every_half_minute_and_no_more() {
+    let mut run = converging().answering_refreshes();
     run.assess("a", Health::Progressing);
+    run.log();
+    run.wait(65);
+    let refreshes: Vec<String> =
+        run.log().into_iter().filter(|line| line.contains("refresh asked")).collect();
+    assert_eq!(refreshes, ["40s a refresh asked", "70s a refresh asked"]);
+}
+
+#[test]
+fn health_that_argo_cd_has_missed_is_found() {
+    let mut run = converging();
+    run.assess("a", Health::Degraded);
     run.refreshed("a");
     run.log();
-    run.wait(120);
-    let refreshes: Vec<String> =
-        run.log().into_iter().filter(|line| line.contains("refresh")).collect();
-    assert_eq!(refreshes, Vec::<String>::new());
+    run.wait(31);
+    assert_eq!(run.log(), ["40s a refresh asked", "40s a looked at"]);
+    run.show("a", |seen| seen.health = Health::Healthy);
+    assert_eq!(run.steps(), ["41s a done: applied", "41s finished: succeeded"]);
 }
 
 #[test]

@@ -22,11 +22,12 @@ impl Controller {
 
     /// The resources have changed: Argo CD rewrites health, but not `reconciledAt`.
     pub(super) fn turn(&mut self, now: Time, app: AppIx, to: Health) {
+        let noticed = to != Health::Healthy || !self.app_mut(app).spend(FaultKind::MissedHealth);
         self.write(app, |sim| {
             sim.health = to;
             // Health is only rewritten once the new state has been compared.
             let valid = !sim.has(FaultKind::InvalidSpec);
-            if sim.object.revisions == sim.source && !sim.stale && valid {
+            if sim.object.revisions == sim.source && !sim.stale && valid && noticed {
                 sim.object.health = to;
                 sim.object.health_message =
                     (to == Health::Degraded).then(|| "back-off restarting failed container".into());

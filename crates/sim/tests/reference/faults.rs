@@ -57,6 +57,7 @@ fn documented(kind: FaultKind) -> Outcome {
         },
         FaultKind::Flap
         | FaultKind::StaleHealth
+        | FaultKind::MissedHealth
         | FaultKind::Stolen
         | FaultKind::RevisionMoved
         | FaultKind::StuckFinalizer

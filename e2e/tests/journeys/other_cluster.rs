@@ -1,0 +1,99 @@
+//! Apps on another cluster than Argo CD's. Here it is the same one under another address: whoever
+//! goes by destinations cannot tell, and everything that is asked about has a double on this one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::api::DeleteParams;
+use kube::config::Kubeconfig;
+use serde_json::{Value, json};
+use tiphys_e2e::{Site, World, tiphys};
+use tiphys_lab::repository::{AppSource, Behaviour};
+use tiphys_model::Criterion;
+use tiphys_model::criterion::ServiceCriterion;
+use tiphys_model::platform::{Retry, Timeouts};
+
+use crate::audit::Mark;
+use crate::deploy::{arguments, configure};
+use crate::teardown::teardown;
+
+pub(crate) async fn is_not_mistaken_for_this_one(world: Arc<World>) {
+    let mut site = Site::new(&world, "edge").await;
+    let cluster = register(&site).await;
+    let mut app = AppSource::new("edge-app", crashes(&site).await);
+    app.cluster = Some(cluster.clone());
+    let limit = Duration::from_secs(120);
+    app.timeouts = Some(Timeouts { sync: limit, health: limit });
+    app.retry = Some(Retry { limit: 0, ..Retry::default() });
+    // It answers here, whoever asks.
+    let service = "kubernetes".to_owned();
+    let namespace = Some("default".to_owned());
+    app.health = vec![Criterion::Tcp(ServiceCriterion { namespace, port: 443, service })];
+    site.platform.apps = vec![app];
+    site.commit("an app on another cluster, with a criterion");
+    let file = site.platform_file();
+    configure(&world, &file).await;
+
+    let before = Mark::now(&world);
+    let (code, _, stderr) = tiphys::said(&tiphys::run(&arguments(&file), &world.kubeconfig).await);
+    assert_eq!(code, Some(3), "{stderr}");
+    assert!(stderr.contains(&format!("`edge-app` on {cluster}")), "{stderr}");
+    assert!(!before.writes(&site).operations().contains_key("edge-app"), "nothing of it is synced");
+
+    site.platform.apps[0].health.clear();
+    site.commit("without it");
+    let file = site.platform_file();
+    let (code, _, stderr) = tiphys::said(&tiphys::run(&arguments(&file), &world.kubeconfig).await);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("out of coffee"), "its log comes through Argo CD: {stderr}");
+
+    let told = teardown(&world, &file, &[], 0).await;
+    assert!(told.events.iter().any(|event| event["app"] == "edge-app"), "{:#?}", told.events);
+    let secrets = site.objects("v1", "Secret", Some("argocd"));
+    secrets.delete("edge-cluster", &DeleteParams::default()).await.expect("it was made here");
+    site.close().await;
+}
+
+/// Makes the cluster known to Argo CD by the address that this machine has for it.
+async fn register(site: &Site) -> String {
+    let config = Kubeconfig::read_from(&site.world.kubeconfig).expect("a kubeconfig");
+    let config = serde_json::to_value(config).expect("it can be written");
+    let (cluster, user) = (&config["clusters"][0]["cluster"], &config["users"][0]["user"]);
+    let address = cluster["server"].as_str().expect("an address").to_owned();
+    let encoded = |from: &Value, name: &str| from[format!("{name}-data")].clone();
+    let access = json!({ "tlsClientConfig": {
+        "caData": encoded(cluster, "certificate-authority"),
+        "certData": encoded(user, "client-certificate"),
+        "keyData": encoded(user, "client-key"),
+    } });
+    site.apply(json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {
+            "name": "edge-cluster", "namespace": "argocd",
+            "labels": { "argocd.argoproj.io/secret-type": "cluster" },
+        },
+        "stringData": { "name": "edge", "server": address, "config": access.to_string() },
+    }))
+    .await;
+    address
+}
+
+/// Says why it cannot work, and ends.
+async fn crashes(site: &Site) -> Behaviour {
+    let argocd = site.objects("apps/v1", "Deployment", Some("argocd"));
+    let server = argocd.get("argocd-server").await.expect("Argo CD is there");
+    let image = &server.data["spec"]["template"]["spec"]["containers"][0]["image"];
+    let container = json!({
+        "name": "app", "image": image, "command": ["sh", "-c", "echo out of coffee; exit 1"],
+    });
+    let labels = json!({ "app": "edge-app" });
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "edge-app" },
+        "spec": {
+            "progressDeadlineSeconds": 15,
+            "selector": { "matchLabels": labels },
+            "template": { "metadata": { "labels": labels }, "spec": { "containers": [container] } },
+        },
+    });
+    Behaviour::Resource { manifests: deployment.to_string() }
+}
