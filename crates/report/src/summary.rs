@@ -62,7 +62,10 @@ impl<'a> Summary<'a> {
             return writeln!(f, "ended after {}", took(finished.makespan_ms));
         }
         let (makespan, critical) = (finished.makespan_ms, finished.critical_path_ms);
-        let over = makespan.saturating_sub(critical) * 1000 / critical.max(1);
+        if critical == 0 {
+            return writeln!(f, "took {}", took(makespan));
+        }
+        let over = makespan.saturating_sub(critical) * 1000 / critical;
         writeln!(
             f,
             "took {}, critical path {} (+{}.{} %)",

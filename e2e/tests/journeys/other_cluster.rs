@@ -4,9 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use kube::api::DeleteParams;
 use kube::config::Kubeconfig;
-use serde_json::{Value, json};
+use secrecy::ExposeSecret as _;
+use serde_json::json;
 use tiphys_e2e::{Site, World, tiphys};
 use tiphys_lab::repository::{AppSource, Behaviour};
 use tiphys_model::Criterion;
@@ -57,15 +60,15 @@ pub(crate) async fn is_not_mistaken_for_this_one(world: Arc<World>) {
 /// Makes the cluster known to Argo CD by the address that this machine has for it.
 async fn register(site: &Site) -> String {
     let config = Kubeconfig::read_from(&site.world.kubeconfig).expect("a kubeconfig");
-    let config = serde_json::to_value(config).expect("it can be written");
-    let (cluster, user) = (&config["clusters"][0]["cluster"], &config["users"][0]["user"]);
-    let address = cluster["server"].as_str().expect("an address").to_owned();
-    let encoded = |from: &Value, name: &str| from[format!("{name}-data")].clone();
-    let access = json!({ "tlsClientConfig": {
-        "caData": encoded(cluster, "certificate-authority"),
-        "certData": encoded(user, "client-certificate"),
-        "keyData": encoded(user, "client-key"),
-    } });
+    let cluster = config.clusters[0].cluster.clone().expect("a cluster");
+    let user = config.auth_infos[0].auth_info.clone().expect("a user");
+    let address = cluster.server.expect("an address");
+    let authority = cluster.certificate_authority.expect("an authority");
+    let authority = std::fs::read(authority).expect("its certificate");
+    let access = json!({
+        "bearerToken": user.token.expect("a token").expose_secret(),
+        "tlsClientConfig": { "caData": STANDARD.encode(authority) },
+    });
     site.apply(json!({
         "apiVersion": "v1", "kind": "Secret",
         "metadata": {

@@ -65,6 +65,8 @@ pub fn start(seen: &Observation, plan: PlanTag, app: &AppName, tolerated: &[Stri
     planted!(OnlyThisRunCounts => if missing.is_none() && seen.last.is_some() { return sync() });
     match missing {
         Some(Missing::Comparison) => Start::NotYet,
+        // An operation has ended since our refresh: what is shown may be from before it.
+        None if seen.last.as_ref().is_some_and(|last| ended_since(seen, last)) => Start::NotYet,
         None if seen.last.as_ref().is_none_or(|last| succeeded(&last)) => Start::AlreadyCurrent,
         None | Some(Missing::OutOfSync) => sync(),
         Some(
@@ -86,4 +88,9 @@ pub fn start(seen: &Observation, plan: PlanTag, app: &AppName, tolerated: &[Stri
             }
         }
     }
+}
+
+/// Whether an operation has ended since the last comparison, or within the same second.
+fn ended_since(seen: &Observation, last: &LastOperation) -> bool {
+    matches!((seen.reconciled_at, last.finished_at), (Some(at), Some(end)) if at <= end)
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use tiphys_model::{Health, OperationId, Plan, SyncStatus};
 use tiphys_run::{
-    Action, Condition, ConditionKind, Effect, LastOperation, Observation, Operation, OperationPhase,
+    Action, Condition, ConditionKind, Effect, LastOperation, Observation, Operation,
+    OperationPhase, Stamp,
 };
 
 use crate::platform::Builder;
@@ -163,7 +164,7 @@ fn applied_before(plan: &Arc<Plan>, health: Health) -> Run {
     let last = LastOperation {
         operation: Operation { id: Some(id), by: "tiphys".into() },
         phase: OperationPhase::Succeeded,
-        finished_at: fresh().reconciled_at,
+        finished_at: fresh().reconciled_at.map(|Stamp(stamp)| Stamp(stamp - 1)),
         revisions: revisions("r1"),
         message: "synced".into(),
     };

@@ -2,7 +2,7 @@
 
 use tiphys_model::{Health, OperationId};
 
-use super::{Look, by_alice, of_another_app, of_another_plan, our_id, ours, revisions};
+use super::{FINISHED, Look, by_alice, of_another_app, of_another_plan, our_id, ours, revisions};
 use crate::cause::Cause;
 use crate::gate::{Start, Suspicion};
 use crate::observation::{ConditionKind, OperationPhase};
@@ -45,6 +45,8 @@ fn what_is_current_and_well_is_left_alone() {
             well().condition(ConditionKind::Sync, "failed last week"),
             Start::AlreadyCurrent,
         ),
+        ("an operation ended since", well().reconciled(FINISHED - 1), Start::NotYet),
+        ("one ended within the same second", well().reconciled(FINISHED), Start::NotYet),
         ("the last sync failed", last_ended(OperationPhase::Failed), sync()),
         ("the last sync broke off", last_ended(OperationPhase::Error), sync()),
     ]);
