@@ -72,6 +72,34 @@ fn an_application_is_seen_as_it_is() {
 }
 
 #[test]
+fn only_a_source_that_names_its_revision_is_pinned() {
+    let pinned = |target: Value, revision: &str| {
+        let mut application = with("/status/sync/revision", revision.into());
+        application["spec"]["source"]["targetRevision"] = target;
+        observe(application).pinned
+    };
+    for (target, revision) in [("abc", "abc"), ("1.2.3", "1.2.3")] {
+        assert!(pinned(target.into(), revision), "{target}");
+    }
+    for (target, revision) in [("main", "abc"), ("v1.0.0", "abc"), ("1.x", "1.2.3"), ("HEAD", "a")]
+    {
+        assert!(!pinned(target.into(), revision), "{target}");
+    }
+    assert!(!pinned(Value::Null, "abc"), "the default branch");
+
+    let several = |targets: [&str; 2]| {
+        let sources = targets.map(|target| json!({ "repoURL": "x", "targetRevision": target }));
+        let mut application = with("/status/sync/revisions", json!(["1.2.3", "abc"]));
+        application["spec"]["sources"] = sources.to_vec().into();
+        observe(application).pinned
+    };
+    assert!(several(["1.2.3", "abc"]) && !several(["1.2.3", "main"]));
+    let mut one = with("/status/sync/revisions", json!(["abc"]));
+    one["spec"]["sources"] = json!([{ "repoURL": "x", "targetRevision": "abc" }]);
+    assert!(observe(one).pinned, "a list of one");
+}
+
+#[test]
 fn one_that_argo_cd_has_not_looked_at_yet_is_unknown() {
     let seen = observe(json!({
         "metadata": { "name": "vault", "resourceVersion": "1" },

@@ -17,6 +17,7 @@ pub enum Effect {
     Sync {
         app: AppIx,
         operation: OperationId,
+        /// Empty: whatever the spec names.
         revisions: Revisions,
         number: RequestNumber,
     },

@@ -209,6 +209,8 @@ pub enum BlockedBy {
 pub struct Attempt {
     pub operation: OperationId,
     pub revisions: Revisions,
+    /// The request asks for them.
+    pub pinned: bool,
     /// The last operation as it was before: if it changes without showing ours, ours was
     /// replaced.
     pub before: Option<LastOperation>,

@@ -71,6 +71,8 @@ const REFRESH_INTERVAL: Duration = Duration::from_secs(5);
 const TROUBLE: Duration = Duration::from_secs(60);
 /// How long an app must stay OutOfSync after its sync.
 const DRIFT: Duration = Duration::from_secs(30);
+/// How often the source of an app may move on during its sync.
+const MOVES: u32 = 5;
 /// Refreshes that must have found the same trouble when it is about comparing.
 const TROUBLE_REFRESHES: u32 = 2;
 /// How long an answer may take before the question is asked again, and how long an app that is
@@ -198,12 +200,7 @@ impl Machine {
         let effects = self.plan.graph.apps().flat_map(|app| {
             let step = self.step(app);
             let request = match &step.phase {
-                Phase::Syncing(syncing) if syncing.accepted.is_none() => Some(Effect::Sync {
-                    app,
-                    operation: syncing.operation.clone(),
-                    revisions: syncing.revisions.clone(),
-                    number: syncing.request,
-                }),
+                Phase::Syncing(syncing) if syncing.accepted.is_none() => Some(syncing.effect(app)),
                 Phase::Removing { .. } => Some(Effect::Delete { app }),
                 _ => None,
             };
@@ -226,12 +223,7 @@ impl Machine {
             }
             Event::Syncing { attempt, .. } if attempt.adopted.is_some() => None,
             Event::Syncing { app, .. } | Event::Resent { app } => match &self.step(*app).phase {
-                Phase::Syncing(syncing) => Some(Effect::Sync {
-                    app: *app,
-                    operation: syncing.operation.clone(),
-                    revisions: syncing.revisions.clone(),
-                    number: syncing.request,
-                }),
+                Phase::Syncing(syncing) => Some(syncing.effect(*app)),
                 _ => None,
             },
             Event::Unanswered { app, .. }

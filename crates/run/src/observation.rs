@@ -23,6 +23,9 @@ pub struct Observation {
     pub compared_to_spec: bool,
     /// What the spec's revisions resolved to in the last comparison.
     pub revisions: Revisions,
+    /// The spec names these very revisions. Otherwise it names a branch, a tag or a range, which
+    /// may be somewhere else by the time of a sync, and no sync may ask for a revision.
+    pub pinned: bool,
     pub sync: SyncStatus,
     /// The resources that are not as they should be.
     pub drifted: Vec<Drifted>,
@@ -161,6 +164,7 @@ impl Observation {
             reconciled_at: Some(reconciled_at),
             compared_to_spec: true,
             revisions,
+            pinned: true,
             sync: SyncStatus::OutOfSync,
             drifted: Vec::new(),
             health: Health::Missing,

@@ -111,9 +111,12 @@ impl SimApp {
     /// Fresh from the root app: nothing applied, and compared once.
     pub(crate) fn new(lifecycle: Lifecycle, version: u64, now: Stamp) -> Self {
         let source = revision(1);
+        let mut object = Observation::unsynced(version, source.clone(), now);
+        // Every third follows a branch.
+        object.pinned = !version.is_multiple_of(3);
         SimApp {
             exists: true,
-            object: Observation::unsynced(version, source.clone(), now),
+            object,
             shown: None,
             before: None,
             source,

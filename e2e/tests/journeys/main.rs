@@ -19,6 +19,7 @@ mod other_cluster;
 mod outage;
 mod refusal;
 mod resume;
+mod revisions;
 mod rights;
 mod same;
 mod scale;
@@ -58,6 +59,7 @@ fn runs() -> Vec<Case> {
             .disruptive(),
         Case::new("deploy_gives_the_same_cluster_twice", same::inventory_for_the_same_inputs),
         Case::new("deploy_is_flat_among_thousands_of_applications", scale::among_thousands).soak(),
+        Case::new("deploy_takes_revisions_as_people_write_them", revisions::as_people_write_them),
         Case::new("deploy_warns_of_what_it_passes_over", warning::of_what_a_run_passes_over),
         Case::new("deploy_of_a_part_and_without_changes", scope::of_a_part),
         Case::new("deploy_fails_when_something_degrades_later", scope::of_what_degrades_later),

@@ -48,7 +48,9 @@ pub(crate) async fn is_not_mistaken_for_this_one(world: Arc<World>) {
     let file = site.platform_file();
     let (code, _, stderr) = tiphys::said(&tiphys::run(&arguments(&file), &world.kubeconfig).await);
     assert_eq!(code, Some(1), "{stderr}");
-    assert!(stderr.contains("out of coffee"), "its log comes through Argo CD: {stderr}");
+    let unseen =
+        format!("it runs on the cluster {cluster}; Argo CD does not let this account read");
+    assert!(stderr.contains(&unseen), "a pod of that name here is another one: {stderr}");
 
     let told = teardown(&world, &file, &[], 0).await;
     assert!(told.events.iter().any(|event| event["app"] == "edge-app"), "{:#?}", told.events);
@@ -81,13 +83,14 @@ async fn register(site: &Site) -> String {
     address
 }
 
-/// Says why it cannot work, and ends.
+/// Its container ends, again and again.
 async fn crashes(site: &Site) -> Behaviour {
     let argocd = site.objects("apps/v1", "Deployment", Some("argocd"));
     let server = argocd.get("argocd-server").await.expect("Argo CD is there");
     let image = &server.data["spec"]["template"]["spec"]["containers"][0]["image"];
     let container = json!({
-        "name": "app", "image": image, "command": ["sh", "-c", "echo out of coffee; exit 1"],
+        "name": "app", "image": image, "command": ["sh", "-c", "exit 1"],
+        "readinessProbe": { "exec": { "command": ["false"] } },
     });
     let labels = json!({ "app": "edge-app" });
     let deployment = json!({

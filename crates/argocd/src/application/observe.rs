@@ -33,6 +33,7 @@ impl Application {
             last: status.operation_state.as_ref().map(|last| self.last(last)).transpose()?,
             reconciled_at: self.stamp("status.reconciledAt", status.reconciled_at.as_deref())?,
             compared_to_spec: self.is_compared_to_spec(),
+            pinned: self.is_pinned(),
             revisions: revisions(&status.sync.revision, status.sync.revisions.as_deref()),
             sync: match status.sync.status.as_str() {
                 "Synced" => Sync::Synced,
@@ -122,6 +123,21 @@ impl Application {
         ]
         .into_iter()
         .all(|(spec, compared)| essence(spec) == essence(compared))
+    }
+
+    /// Whether each source names the revision that it was compared at.
+    fn is_pinned(&self) -> bool {
+        let Spec { source, sources, source_hydrator, .. } = &self.spec;
+        let hydrated = hydrator::sync_source(source_hydrator);
+        let sources: Vec<&Value> = match (&hydrated, sources.as_array()) {
+            (Some(hydrated), _) => vec![hydrated],
+            (None, Some(sources)) if !sources.is_empty() => sources.iter().collect(),
+            (None, _) => vec![source],
+        };
+        let sync = &self.status.sync;
+        let Revisions(found) = revisions(&sync.revision, sync.revisions.as_deref());
+        let named = sources.iter().map(|source| source["targetRevision"].as_str());
+        named.eq(found.iter().map(|revision| Some(&**revision)))
     }
 
     fn drifted(&self) -> Vec<Drifted> {

@@ -99,6 +99,7 @@ fn well() -> Observation {
         reconciled_at: Some(Stamp(101)),
         compared_to_spec: true,
         revisions: revisions("r1"),
+        pinned: true,
         sync: SyncStatus::Synced,
         drifted: Vec::new(),
         health: Health::Healthy,

@@ -15,6 +15,8 @@ pub struct Expectation<'a> {
     /// The operation that it sent or adopted.
     pub operation: &'a OperationId,
     pub revisions: &'a Revisions,
+    /// The sync asked for them; otherwise it applied what there was at its time.
+    pub pinned: bool,
     /// A refresh that was asked for after the end of the operation was seen has completed.
     pub refreshed: bool,
     pub tolerate_drift: &'a [String],
@@ -110,7 +112,7 @@ pub fn applied(seen: &Observation, expected: Expectation<'_>) -> Applied {
             return Applied::NotYet(Missing::Assessment);
         }
     };
-    if last.revisions != *expected.revisions {
+    if expected.pinned && last.revisions != *expected.revisions {
         return Applied::Moved { to: last.revisions.clone() };
     }
     if !assessed_after(seen, last, expected.refreshed) {
@@ -120,10 +122,12 @@ pub fn applied(seen: &Observation, expected: Expectation<'_>) -> Applied {
             None => Applied::NotYet(Missing::Assessment),
         };
     }
-    if seen.compared_to_spec && seen.revisions != *expected.revisions {
+    let missing = missing(seen, expected.tolerate_drift);
+    // What moves by itself may have moved on without a change for this app.
+    let overtaken = expected.pinned || missing == Some(Missing::OutOfSync);
+    if seen.compared_to_spec && seen.revisions != last.revisions && overtaken {
         return Applied::Moved { to: seen.revisions.clone() };
     }
-    let missing = missing(seen, expected.tolerate_drift);
     if let Some(suspicion) = comparison_trouble(seen) {
         return Applied::Suspect(suspicion, missing.unwrap_or(Missing::Comparison));
     }

@@ -86,6 +86,7 @@ impl Look {
         let expected = Expectation {
             operation: &our_id(),
             revisions: &revisions("r1"),
+            pinned: self.seen.pinned,
             refreshed: self.refreshed,
             tolerate_drift: &self.tolerated,
         };

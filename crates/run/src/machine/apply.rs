@@ -99,6 +99,7 @@ impl Machine {
             Event::Postponed { app, until } => self.postpone(*app, *until),
             Event::Converging { app } => self.converge(at, *app),
             Event::RevisionMoved { app, .. } => {
+                self.steps[app.position()].moves += 1;
                 require(self.step(*app).is_in_progress(), "it is not in progress")
             }
             Event::Retrying { app, until, .. } => self.retry(*app, *until),
@@ -209,6 +210,7 @@ impl Machine {
             since: at,
             operation: attempt.operation.clone(),
             revisions: attempt.revisions.clone(),
+            pinned: attempt.pinned,
             before: attempt.before.clone(),
             request: number,
             accepted: attempt.adopted,
@@ -230,6 +232,7 @@ impl Machine {
             since: at,
             operation: syncing.operation.clone(),
             revisions: syncing.revisions.clone(),
+            pinned: syncing.pinned,
             refreshed: false,
         };
         self.enter(app, Phase::Converging(converging));

@@ -6,7 +6,7 @@ use tiphys_model::{AppIx, Health, OperationId, Role};
 
 use super::step::{Converging, Syncing};
 use super::{
-    ANSWER_TIMEOUT, DRIFT, Machine, NOTICE, Phase, REFRESH_INTERVAL, RESEND, TROUBLE,
+    ANSWER_TIMEOUT, DRIFT, MOVES, Machine, NOTICE, Phase, REFRESH_INTERVAL, RESEND, TROUBLE,
     TROUBLE_REFRESHES,
 };
 use crate::cause::Cause;
@@ -233,6 +233,7 @@ impl Machine {
             Expectation {
                 operation: &converging.operation,
                 revisions: &converging.revisions,
+                pinned: converging.pinned,
                 refreshed: converging.refreshed,
                 tolerate_drift: &self.plan.app(app).app.tolerate_drift,
             },
@@ -319,14 +320,17 @@ impl Machine {
         seen: &Observation,
     ) -> Vec<Event> {
         let retry = self.plan.app(app).app.retry;
-        if attempt > retry.limit {
+        let moves = self.step(app).moves;
+        // Nothing was wrong with an attempt whose revision was overtaken.
+        let (spent, wait) = if matches!(cause, Cause::RevisionMoved { .. }) {
+            (moves >= MOVES, Duration::ZERO)
+        } else {
+            let failed = attempt.saturating_sub(moves);
+            (failed > retry.limit, backoff(&retry.backoff, failed))
+        };
+        if spent {
             return vec![failed(app, FailState::Failed, cause, Some(seen))];
         }
-        // Nothing was wrong with the attempt if only its revision was overtaken.
-        let wait = match cause {
-            Cause::RevisionMoved { .. } => Duration::ZERO,
-            _ => backoff(&retry.backoff, attempt),
-        };
         vec![Event::Retrying { app, cause, until: now + wait }]
     }
 
@@ -342,6 +346,7 @@ impl Machine {
         let attempt = |adopted| Attempt {
             operation: operation.clone(),
             revisions: seen.revisions.clone(),
+            pinned: seen.pinned,
             before: seen.last.clone(),
             adopted,
         };

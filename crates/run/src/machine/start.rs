@@ -36,7 +36,13 @@ impl Machine {
             let operation = self.operation_id(app, 1);
             vec![Event::Syncing {
                 app,
-                attempt: Attempt { operation, revisions, before: seen.last.clone(), adopted: None },
+                attempt: Attempt {
+                    operation,
+                    revisions,
+                    pinned: seen.pinned,
+                    before: seen.last.clone(),
+                    adopted: None,
+                },
             }]
         };
         match gate::start(seen, self.tag, &planned.name, &planned.tolerate_drift) {
@@ -44,7 +50,8 @@ impl Machine {
             Start::Sync { revisions } => sync(revisions),
             Start::Adopt { operation, revisions, ended } => {
                 let adopted = Some(seen.version);
-                let attempt = Attempt { operation, revisions, before: seen.last.clone(), adopted };
+                let (pinned, before) = (seen.pinned, seen.last.clone());
+                let attempt = Attempt { operation, revisions, pinned, before, adopted };
                 let mut events = vec![Event::Syncing { app, attempt }];
                 events.extend(ended.then_some(Event::Converging { app }));
                 events

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use tiphys_model::{OperationId, Role};
+use tiphys_model::{AppIx, OperationId, Role};
 
-use crate::effect::RequestNumber;
+use crate::effect::{Effect, RequestNumber};
 use crate::event::{Because, BlockedBy, FailState, How};
 use crate::gate::Suspicion;
 use crate::observation::{LastOperation, Revisions};
@@ -29,6 +29,8 @@ pub struct Step {
     pub(super) looked: Time,
     /// It is over, but has not been handed off, or its operation has not been terminated.
     pub(super) errand_since: Option<Time>,
+    /// How many of its attempts were overtaken by their source.
+    pub(super) moves: u32,
     /// When it first synced or was first removed.
     pub(super) started: Option<Time>,
     /// The entry of this step among the machine's timers.
@@ -68,6 +70,7 @@ pub struct Syncing {
     pub since: Time,
     pub operation: OperationId,
     pub revisions: Revisions,
+    pub pinned: bool,
     /// The last operation before this one.
     pub(super) before: Option<LastOperation>,
     /// The newest request for it.
@@ -88,6 +91,17 @@ pub(super) struct Unanswered {
     pub(super) looked: bool,
 }
 
+impl Syncing {
+    pub(super) fn effect(&self, app: AppIx) -> Effect {
+        Effect::Sync {
+            app,
+            operation: self.operation.clone(),
+            revisions: if self.pinned { self.revisions.clone() } else { Revisions::default() },
+            number: self.request,
+        }
+    }
+}
+
 impl Unanswered {
     /// When the request is to be sent again; not before a look has shown that it was lost.
     pub(super) fn resend_due(&self) -> Option<Time> {
@@ -102,6 +116,7 @@ pub struct Converging {
     pub since: Time,
     pub operation: OperationId,
     pub revisions: Revisions,
+    pub pinned: bool,
     /// A refresh that was asked for in this phase has completed.
     pub(super) refreshed: bool,
 }
@@ -154,6 +169,7 @@ impl Step {
             held_up: None,
             requests: 0,
             looked: Time::START,
+            moves: 0,
             errand_since: None,
             started: None,
             timer: None,

@@ -1,7 +1,7 @@
 //! Attempts: when one is repeated, when it counts, and when the step has failed.
 
 use tiphys_model::{AppIx, Health};
-use tiphys_run::{Answer, Effect, Operation, SyncAnswer};
+use tiphys_run::{Answer, Effect, Operation, Revisions, SyncAnswer};
 
 use crate::platform::Builder;
 use crate::run::{Run, revisions};
@@ -245,6 +245,42 @@ fn a_source_that_moved_is_synced_again_without_a_pause() {
             "0s finished: succeeded",
         ]
     );
+}
+
+#[test]
+fn a_source_is_followed_five_times_and_no_retry_is_spent_on_it() {
+    let mut run = Run::deploy(&Builder::new().app("a", &[]).retry(0, 10, 2, 30).plan());
+    for number in 2..8 {
+        run.accept("a");
+        run.show("a", |seen| seen.revisions = revisions(&format!("r{number}")));
+        run.succeed("a");
+        run.assess("a", Health::Healthy);
+        run.wait(0);
+    }
+    let steps = run.steps();
+    let synced = steps.iter().filter(|step| step.contains("syncing")).count();
+    assert_eq!(synced, 6, "{steps:#?}");
+    let end =
+        ["0s a failed: its source moved from r6 to r7 during the sync", "0s finished: failed"];
+    assert!(steps.ends_with(&end.map(str::to_owned)), "{steps:#?}");
+}
+
+#[test]
+fn what_follows_a_branch_is_asked_for_no_revision() {
+    let mut run = Run::deploy(&Builder::new().app("a", &[]).app("b", &["a"]).plan());
+    let asked = |run: &mut Run| {
+        let effects = run.effects().into_iter();
+        effects
+            .filter_map(|effect| match effect {
+                Effect::Sync { revisions, .. } => Some(revisions),
+                _ => None,
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(asked(&mut run), [revisions("r1")]);
+    run.show("b", |seen| seen.pinned = false);
+    run.complete("a");
+    assert_eq!(asked(&mut run), [Revisions::default()]);
 }
 
 #[test]

@@ -49,6 +49,7 @@ impl Run {
         let attempt = Attempt {
             operation: borrowed,
             revisions: revisions("r1"),
+            pinned: true,
             before: None,
             adopted: None,
         };

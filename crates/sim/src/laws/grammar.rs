@@ -6,6 +6,9 @@ use tiphys_run::{Action, Event, How};
 use super::{Broken, Law};
 use crate::engine::Recorded;
 
+/// A source that moves on is followed five times; the next time is the end of the step.
+const MOVES: u32 = 6;
+
 /// What the log has said of a step so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Said {
@@ -21,6 +24,7 @@ struct Reader<'a> {
     said: Vec<Said>,
     in_progress: usize,
     retries: Vec<u32>,
+    moves: Vec<u32>,
     by_group: Vec<usize>,
     broken: Vec<Broken>,
 }
@@ -32,6 +36,7 @@ pub(super) fn check(plan: &Plan, action: Action, records: &[Recorded]) -> Vec<Br
         said: vec![Said::Nothing; plan.apps.len()],
         in_progress: 0,
         retries: vec![0; plan.apps.len()],
+        moves: vec![0; plan.apps.len()],
         by_group: vec![0; plan.policies.groups.len()],
         broken: Vec::new(),
     };
@@ -48,7 +53,7 @@ impl Reader<'_> {
                 Said::Nothing => self.starts(*app),
                 Said::InProgress => {
                     // One that was found under way carries the number of another run.
-                    let limit = self.plan.app(*app).app.retry.limit;
+                    let limit = self.plan.app(*app).app.retry.limit + self.moves[app.position()];
                     let within =
                         attempt.operation.attempt <= limit + 1 || attempt.adopted.is_some();
                     self.require(within, Law::Limits, *app, "has had all attempts");
@@ -87,6 +92,12 @@ impl Reader<'_> {
                 self.require(untouched, Law::NeverUnstarted, *app, "is skipped after it started");
                 self.ends(*app, Said::Over);
             }
+            Event::RevisionMoved { app, .. } => {
+                let moves = &mut self.moves[app.position()];
+                *moves += 1;
+                let within = *moves <= MOVES;
+                self.require(within, Law::Limits, *app, "follows its source for ever");
+            }
             Event::Waiting { app, .. } => {
                 let untouched = self.said[app.position()] == Said::Nothing;
                 self.require(untouched, Law::NeverUnstarted, *app, "waits after it started");
@@ -98,7 +109,8 @@ impl Reader<'_> {
     fn retries(&mut self, app: AppIx) {
         let retries = &mut self.retries[app.position()];
         *retries += 1;
-        let within = *retries <= self.plan.app(app).app.retry.limit;
+        let limit = self.plan.app(app).app.retry.limit + self.moves[app.position()];
+        let within = *retries <= limit;
         self.require(within, Law::Limits, app, "is repeated more often than its limit");
     }
 

@@ -96,6 +96,32 @@ fn only_our_own_operation_counts_and_only_once_it_has_ended() {
     ]);
 }
 
+/// It follows a branch, a tag or a range.
+fn moving() -> Look {
+    Look::well().with(|seen| seen.pinned = false)
+}
+
+#[test]
+fn what_moves_by_itself_is_done_where_it_is_synced() {
+    let at = |look: Look, revision: &str| look.with(|seen| seen.revisions = revisions(revision));
+    let applied_newer = || moving().with_last(|last| last.revisions = revisions("r2"));
+    check([
+        ("applied what was planned", moving(), Applied::Done),
+        ("applied a newer one", at(applied_newer(), "r2"), Applied::Done),
+        ("moved on without a change", at(moving(), "r2"), Applied::Done),
+        (
+            "moved on with a change",
+            at(moving(), "r2").out_of_sync(&["Deployment/web"]),
+            Applied::Moved { to: revisions("r2") },
+        ),
+        (
+            "moved on with a change that is tolerated",
+            at(moving(), "r2").out_of_sync(&["Secret/ca"]).tolerating(&["Secret/ca"]),
+            Applied::Done,
+        ),
+    ]);
+}
+
 #[test]
 fn only_the_revisions_of_the_run_count() {
     let well = Look::well;
