@@ -16,7 +16,8 @@ const ASLEEP: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub struct Fence {
     clock: Clock,
-    valid_until: Arc<Mutex<Time>>,
+    /// Nothing once it has been closed, which is for good.
+    valid_until: Arc<Mutex<Option<Time>>>,
 }
 
 /// Our own time, which the decisions are made with. The clock of a process stands still while its
@@ -42,7 +43,7 @@ impl Clock {
 
 impl Fence {
     pub(super) fn new(clock: Clock, valid_until: Time) -> Self {
-        Fence { clock, valid_until: Arc::new(Mutex::new(valid_until)) }
+        Fence { clock, valid_until: Arc::new(Mutex::new(Some(valid_until))) }
     }
 
     pub(super) fn now(&self) -> Time {
@@ -65,17 +66,19 @@ impl Fence {
 
     fn valid_until(&self) -> Time {
         // A poisoned lock means that a thread panicked while it held it: nothing is sent then.
-        self.valid_until.lock().map_or(Time::START, |until| *until)
+        self.valid_until.lock().ok().and_then(|until| *until).unwrap_or(Time::START)
     }
 
     pub(super) fn set(&self, valid_until: Time) {
         if let Ok(mut current) = self.valid_until.lock() {
-            *current = valid_until;
+            *current = current.map(|_| valid_until);
         }
     }
 
     pub(super) fn close(&self) {
-        self.set(Time::START);
+        if let Ok(mut current) = self.valid_until.lock() {
+            *current = None;
+        }
     }
 }
 

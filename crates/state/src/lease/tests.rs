@@ -214,8 +214,10 @@ async fn a_renewal_that_is_under_way_does_not_keep_it_from_being_given_up() {
     let late = server.get(LEASE).unwrap();
     next(&server, Method::PUT, Answer::After(seconds(3), Box::new(Answer::Object(late))));
     tokio::time::sleep(RENEWAL + seconds(1)).await;
+    let fence = lease.fence();
     lease.release().await.unwrap();
     assert_eq!(holder(&server), None);
+    assert!(!fence.allows(Duration::ZERO), "the renewal does not open it again");
     tokio::time::sleep(seconds(60)).await;
     assert_eq!((holder(&server), renewals(&server)), (None, 2));
 }
