@@ -113,6 +113,7 @@ fn passes(seen: &Observation, app: &str, round: Round<'_>) -> bool {
     let expected = Expectation {
         operation: &id,
         revisions: &revisions,
+        pinned: true,
         refreshed: round.refreshed.is_some_and(|version| seen.version >= version),
         tolerate_drift: &[],
     };
