@@ -56,20 +56,13 @@ impl Explain for CredentialsError {
     }
 }
 
-/// The token that deploys with, and how Argo CD's API server is known.
-pub async fn deploy(
+/// The token for a purpose.
+pub async fn token(
     client: &Client,
     platform: &Platform,
-) -> Result<(SecretString, Security), CredentialsError> {
-    read(client, platform, Purpose::Deploy).await
-}
-
-/// The token that deletes with, likewise.
-pub async fn teardown(
-    client: &Client,
-    platform: &Platform,
-) -> Result<(SecretString, Security), CredentialsError> {
-    read(client, platform, Purpose::Teardown).await
+    purpose: Purpose,
+) -> Result<SecretString, CredentialsError> {
+    Ok(read(client, platform, purpose).await?.0)
 }
 
 /// Argo CD's API with the token for a purpose.
@@ -78,8 +71,7 @@ pub async fn argocd(
     platform: &Platform,
     purpose: Purpose,
 ) -> Result<RestClient, CredentialsError> {
-    let (token, security) = read(client, platform, purpose).await?;
-    let endpoint = Endpoint::new(client.clone(), &platform.argocd.namespace, security);
+    let (token, endpoint) = read(client, platform, purpose).await?;
     let secrets = Api::namespaced(client.clone(), &platform.argocd.namespace);
     let name = purpose.secret(platform);
     Ok(RestClient::new(endpoint, Some(token)).renewing_from(secrets, &name))
@@ -89,7 +81,7 @@ async fn read(
     client: &Client,
     platform: &Platform,
     purpose: Purpose,
-) -> Result<(SecretString, Security), CredentialsError> {
+) -> Result<(SecretString, Endpoint), CredentialsError> {
     let (name, namespace) = (purpose.secret(platform), &platform.argocd.namespace);
     let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
     let what = format!("the Secret {name} in {namespace} cannot be read");
@@ -120,5 +112,7 @@ async fn read(
         // As `tiphys configure` leaves it where Argo CD serves without TLS.
         None => Security::Plain,
     };
-    Ok((token.into(), security))
+    let endpoint = Endpoint::new(client.clone(), namespace, security);
+    let path = data.remove("path").and_then(|path| String::from_utf8(path.0).ok());
+    Ok((token.into(), endpoint.below(&path.unwrap_or_default())))
 }

@@ -1,6 +1,7 @@
 //! Argo CD's own API, through which a run acts.
 
 mod call;
+mod certificate;
 mod render;
 mod token;
 mod transport;
@@ -19,10 +20,11 @@ use tiphys_run::Revisions;
 use crate::application::{Application, OPERATION_INFO};
 use crate::refresh::{REFRESH_TIMEOUT, Refreshes};
 pub use call::{CallError, Refusal};
+pub use certificate::CertificateError;
 pub use render::{RENDER_NAME, RenderedApplication};
 use tiphys_cluster::agent::{self, Guard};
 use token::Token;
-pub use transport::{CertificateError, Endpoint, EndpointError, Security};
+pub use transport::{Endpoint, EndpointError, Security};
 
 /// How long an answer may take that does not wait for Argo CD's controller, or how long it may not
 /// go on if it is a large one.

@@ -237,7 +237,7 @@ async fn token_intents(
 ) -> Result<Vec<Intent>, TokenUpdateError> {
     let namespace = &platform.argocd.namespace;
     let keys = keys::keys(client, namespace).await?;
-    let certificate = keys::certificate(client, namespace, &keys).await?;
+    let server = keys::server(client, namespace, &keys).await?;
     let mint = TokenIssuer { platform, key: &keys.key, now: now() };
     let mut registered = Map::new();
     let mut secrets = Vec::new();
@@ -248,7 +248,7 @@ async fn token_intents(
         if let Some(registry) = token.registry {
             registered.insert(key, encoded(registry).into());
         }
-        secrets.push(tokens::secret(platform, purpose, &token.token, certificate.as_deref()));
+        secrets.push(tokens::secret(platform, purpose, &token.token, &server));
     }
     let registry = json!({
         "apiVersion": "v1",

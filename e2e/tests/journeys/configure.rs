@@ -2,6 +2,7 @@
 
 mod ground;
 mod order;
+pub(crate) mod reach;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -210,8 +211,8 @@ pub(crate) async fn a_revoked_token(world: Arc<World>) {
     ground.configure(&[]).await;
     let platform = ground.model();
     let token = async || {
-        let (token, _) = credentials::deploy(&world.client, &platform).await.expect("a token");
-        token.expose_secret().to_owned()
+        let token = credentials::token(&world.client, &platform, Purpose::Deploy).await;
+        token.expect("a token").expose_secret().to_owned()
     };
     let old = token().await;
     let client = ground.argocd(Purpose::Deploy, &world.client).await;
@@ -249,7 +250,8 @@ pub(crate) async fn a_rotated_token(world: Arc<World>) {
     let ground = Ground::new(&world, "conf-rotate").await;
     ground.configure(&[]).await;
     let platform = ground.model();
-    let (old, _) = credentials::deploy(&world.client, &platform).await.expect("a token");
+    let old = credentials::token(&world.client, &platform, Purpose::Deploy).await;
+    let old = old.expect("a token");
     // Without the Secret to read a new one from.
     let copied = world.argocd.clone().with_token(old);
     ground.until_known(&copied).await;
@@ -345,7 +347,8 @@ pub(crate) async fn two_platforms(world: Arc<World>) {
 pub(crate) async fn what_is_missing(world: Arc<World>) {
     let ground = Ground::new(&world, "conf-miss").await;
     let platform = ground.model();
-    let error = credentials::deploy(&world.client, &platform).await.err().expect("no token");
+    let token = credentials::token(&world.client, &platform, Purpose::Deploy).await;
+    let error = token.expect_err("no token");
     assert_eq!(error.explain().exit, tiphys_model::Exit::Configuration);
     assert!(error.explain().next.is_some_and(|next| next.contains("tiphys configure")));
 

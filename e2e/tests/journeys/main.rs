@@ -118,6 +118,9 @@ fn runs() -> Vec<Case> {
         Case::new("each_right_of_a_run_is_needed", rights::each_is_needed),
         Case::new("configure_lets_platforms_live_side_by_side", configure::two_platforms),
         Case::new("configure_says_what_is_missing", configure::what_is_missing),
+        Case::new("configure_finds_an_api_server_elsewhere", configure::reach::elsewhere)
+            .disruptive()
+            .soak(),
         Case::new(
             "configure_changes_no_settings_during_the_first_look",
             configure::of_settings_and_the_first_look,

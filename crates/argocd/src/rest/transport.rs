@@ -17,13 +17,14 @@ use kube::{Api, Client};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
-use tokio_rustls::rustls::pki_types::{CertificateDer, InvalidDnsNameError, ServerName};
-use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::pki_types::{InvalidDnsNameError, ServerName};
 
 use tiphys_cluster::RequestError;
 use tiphys_cluster::forward::{ForwardError, forward, ready_pod};
 use tiphys_model::{Exit, Explain, Explanation, chain};
+
+use super::certificate::{self, CertificateError};
 
 /// argocd-server's own port in its pods.
 const PORT: u16 = 8080;
@@ -45,26 +46,8 @@ pub struct Endpoint {
     pods: Api<Pod>,
     namespace: Arc<str>,
     security: Security,
-}
-
-/// A certificate that nothing can be verified with.
-#[derive(Debug, thiserror::Error)]
-#[error("{}", self.explain())]
-pub enum CertificateError {
-    Unreadable(#[from] pem::Error),
-    Unusable(#[from] rustls::Error),
-    None,
-}
-
-impl Explain for CertificateError {
-    fn explain(&self) -> Explanation {
-        let why = match self {
-            CertificateError::Unreadable(error) => chain(error),
-            CertificateError::Unusable(error) => chain(error),
-            CertificateError::None => "there is no certificate in it".to_owned(),
-        };
-        Explanation::new(Exit::Configuration, "Argo CD's certificate cannot be used", why)
-    }
+    /// What all paths begin with: Argo CD's `server.rootpath`.
+    path: Arc<str>,
 }
 
 /// An error connecting to Argo CD's API server.
@@ -85,7 +68,12 @@ impl Explain for EndpointError {
                 format!("no pod with label {SELECTOR} is ready in {namespace}")
             }
             EndpointError::Name(error) => chain(error),
-            EndpointError::Handshake(error) => chain(error),
+            EndpointError::Handshake(error) => {
+                return Explanation::new(Exit::Unreachable, UNREACHABLE, chain(error)).hint(
+                    "if Argo CD has another certificate by now, run `tiphys configure` with the same \
+                     platform file",
+                );
+            }
             EndpointError::Forward(error) => return error.explain(),
             EndpointError::Request(error) => return error.explain(),
         };
@@ -101,17 +89,12 @@ pub enum Security {
 }
 
 impl Security {
-    /// TLS that trusts this certificate, or what this authority has signed.
+    /// TLS that trusts this very certificate, whatever name is in it, or what this authority has
+    /// signed for the name that Argo CD's API server has in its cluster.
     pub fn trusting(pem: &[u8]) -> Result<Self, CertificateError> {
-        let mut roots = RootCertStore::empty();
-        for certificate in CertificateDer::pem_slice_iter(pem) {
-            roots.add(certificate?)?;
-        }
-        if roots.is_empty() {
-            return Err(CertificateError::None);
-        }
-        let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
-        Ok(Security::Tls(Arc::new(config)))
+        let verifier = Arc::new(certificate::Verifier::trusting(pem)?);
+        let config = ClientConfig::builder().dangerous().with_custom_certificate_verifier(verifier);
+        Ok(Security::Tls(Arc::new(config.with_no_client_auth())))
     }
 }
 
@@ -119,7 +102,13 @@ impl Endpoint {
     #[must_use]
     pub fn new(client: Client, namespace: &str, security: Security) -> Self {
         let pods = Api::namespaced(client, namespace);
-        Endpoint { pods, namespace: namespace.into(), security }
+        Endpoint { pods, namespace: namespace.into(), security, path: "".into() }
+    }
+
+    /// The same below a path, which begins with a slash.
+    #[must_use]
+    pub fn below(self, path: &str) -> Self {
+        Endpoint { path: path.into(), ..self }
     }
 
     pub(super) fn base(&self) -> Arc<str> {
@@ -127,7 +116,7 @@ impl Endpoint {
             Security::Plain => "http",
             Security::Tls(_) => "https",
         };
-        format!("{scheme}://{}", self.host()).into()
+        format!("{scheme}://{}{}", self.host(), self.path).into()
     }
 
     /// One of the names that Argo CD puts in its own certificate.

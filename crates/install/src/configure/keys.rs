@@ -76,23 +76,40 @@ pub(super) async fn keys(client: &Client, namespace: &str) -> Result<Keys, KeysE
     Ok(Keys { version: secret.metadata.resource_version.unwrap_or_default(), key, data })
 }
 
-/// What to know Argo CD's API server by; none if it serves without TLS.
-pub(super) async fn certificate(
+/// How Argo CD's API server is reached.
+pub(super) struct Server {
+    /// What to know it by; none if it serves without TLS.
+    pub(super) certificate: Option<Vec<u8>>,
+    /// What its paths begin with, with a slash; usually nothing.
+    pub(super) path: String,
+}
+
+pub(super) async fn server(
     client: &Client,
     namespace: &str,
     keys: &Keys,
-) -> Result<Option<Vec<u8>>, KeysError> {
+) -> Result<Server, KeysError> {
     const PARAMETERS: &str = "argocd-cmd-params-cm";
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let what = format!("the ConfigMap {PARAMETERS} in {namespace} cannot be read");
     let parameters = maps.get_opt(PARAMETERS).await.map_err(RequestError::because(what))?;
     let parameters = parameters.and_then(|map| map.data).unwrap_or_default();
+    let path = root_path(parameters.get("server.rootpath").map_or("", String::as_str));
     if parameters.get("server.insecure").is_some_and(|value| value == "true") {
-        return Ok(None);
+        return Ok(Server { certificate: None, path });
     }
     let external = read(client, namespace, "argocd-server-tls").await?;
     let external = external.and_then(|secret| secret.data).unwrap_or_default();
-    choose(&external, &keys.data).map(Some).ok_or(KeysError::NoCertificate)
+    let certificate = choose(&external, &keys.data).ok_or(KeysError::NoCertificate)?;
+    Ok(Server { certificate: Some(certificate), path })
+}
+
+/// People write it with and without slashes.
+fn root_path(text: &str) -> String {
+    match text.trim().trim_matches('/') {
+        "" => String::new(),
+        path => format!("/{path}"),
+    }
 }
 
 /// The certificate that Argo CD shows: it prefers the external one too. Where an authority has
@@ -122,6 +139,15 @@ pub(super) async fn held_token(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_root_path_begins_with_a_slash_or_is_nothing() {
+        for (written, expected) in
+            [("", ""), ("/", ""), ("argocd", "/argocd"), ("/argocd", "/argocd"), ("/a/b/", "/a/b")]
+        {
+            assert_eq!(root_path(written), expected, "{written}");
+        }
+    }
 
     #[test]
     fn the_certificate_is_the_one_that_argo_cd_shows() {

@@ -26,9 +26,9 @@ pub async fn rotate(client: &Client, platform: &Platform) -> Result<(), TokenUpd
     };
     let namespace = &platform.argocd.namespace;
     let keys = keys::keys(client, namespace).await?;
-    let certificate = keys::certificate(client, namespace, &keys).await?;
+    let server = keys::server(client, namespace, &keys).await?;
     for (purpose, token) in &new {
-        let object = tokens::secret(platform, *purpose, token, certificate.as_deref());
+        let object = tokens::secret(platform, *purpose, token, &server);
         write(client, object, How::Apply).await?;
     }
     while let Err(error) = revoke(client, platform, &new).await {

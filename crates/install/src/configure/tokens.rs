@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tiphys_model::{Exit, Explain, Explanation, Platform};
 
 use super::jwt::{Claims, SigningKey};
+use super::keys::Server;
 use tiphys_cluster::encoded;
 use tiphys_cluster::names::Purpose;
 
@@ -169,16 +170,19 @@ fn random() -> Result<String, TokenError> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The Secret with a token, and with the certificate that Argo CD's API server shows, if any.
+/// The Secret with a token, and with how Argo CD's API server is reached.
 pub(super) fn secret(
     platform: &Platform,
     purpose: Purpose,
     token: &SecretString,
-    certificate: Option<&[u8]>,
+    server: &Server,
 ) -> Value {
     let mut data = json!({ "token": encoded(token.expose_secret()) });
-    if let Some(certificate) = certificate {
+    if let Some(certificate) = &server.certificate {
         data["ca.crt"] = encoded(certificate).into();
+    }
+    if !server.path.is_empty() {
+        data["path"] = encoded(&server.path).into();
     }
     json!({
         "apiVersion": "v1",

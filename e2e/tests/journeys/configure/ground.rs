@@ -15,7 +15,7 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tiphys_argocd::credentials;
-use tiphys_argocd::rest::{Endpoint, RestClient};
+use tiphys_argocd::rest::RestClient;
 use tiphys_cluster::names::{self, Purpose};
 use tiphys_e2e::{Site, World, tiphys};
 use tiphys_lab::repository::{AppSource, Behaviour};
@@ -206,12 +206,7 @@ impl Ground {
     /// Argo CD's API with one of the platform's tokens, reached with the rights of `client`.
     pub(super) async fn argocd(&self, purpose: Purpose, client: &Client) -> RestClient {
         let platform = self.model();
-        let credentials = match purpose {
-            Purpose::Deploy => credentials::deploy(client, &platform).await,
-            Purpose::Teardown => credentials::teardown(client, &platform).await,
-        };
-        let (token, security) = credentials.expect("there is a token");
-        RestClient::new(Endpoint::new(client.clone(), "argocd", security), Some(token))
+        credentials::argocd(client, &platform, purpose).await.expect("there is a token")
     }
 
     /// A client that is the account of a run inside the cluster.
