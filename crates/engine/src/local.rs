@@ -6,7 +6,6 @@ mod frozen;
 mod gone;
 mod kubernetes_events;
 mod probe_schedule;
-mod rate_limit;
 #[cfg(test)]
 mod tests;
 mod windows;
@@ -58,7 +57,6 @@ pub(crate) async fn run(
         argocd: setup.argocd,
         hold: setup.hold,
         fence: lease.fence(),
-        rate_limit: rate_limit::RateLimit::new(),
         thaws: frozen::Thaws::default(),
         known: std::sync::Mutex::default(),
         app_resources: setup.app_resources,

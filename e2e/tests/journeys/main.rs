@@ -58,6 +58,7 @@ fn runs() -> Vec<Case> {
         Case::new("deploy_waits_for_the_applicationset_controller", sets::controller::is_awaited)
             .disruptive(),
         Case::new("deploy_gives_the_same_cluster_twice", same::inventory_for_the_same_inputs),
+        Case::new("deploy_of_hundreds_of_apps", scale::of_hundreds).disruptive().soak(),
         Case::new("deploy_is_flat_among_thousands_of_applications", scale::among_thousands).soak(),
         Case::new("deploy_takes_revisions_as_people_write_them", revisions::as_people_write_them),
         Case::new("deploy_warns_of_what_it_passes_over", warning::of_what_a_run_passes_over),

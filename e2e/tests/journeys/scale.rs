@@ -10,10 +10,11 @@ use futures::{StreamExt, stream};
 use kube::Api;
 use kube::api::{DeleteParams, DynamicObject, ListParams, PostParams};
 use serde_json::{Value, json};
-use tiphys_e2e::{Site, World, figure, tiphys};
+use tiphys_e2e::{Site, World, count, figure, tiphys};
 use tiphys_lab::repository::{AppSource, Behaviour};
 
 use crate::deploy::{arguments, configure};
+use crate::teardown::teardown;
 
 const OTHERS: usize = 2_000;
 /// Requests at a time.
@@ -47,6 +48,35 @@ pub(crate) async fn among_thousands(world: Arc<World>) {
         assert!(among.memory <= MEMORY, "{what} takes {} KiB", among.memory);
     }
     site.close().await;
+}
+
+/// Platforms of more and more apps: brought in, left alone, and changed in two places.
+pub(crate) async fn of_hundreds(world: Arc<World>) {
+    for apps in [50, 100, 300].into_iter().filter(|apps| *apps <= count("TIPHYS_E2E_APPS", 100)) {
+        let mut site = Site::new(&world, &format!("size{apps}")).await;
+        let name = |number: u32| format!("size{apps}-{number}");
+        site.platform.apps = (0..apps)
+            .map(|number| {
+                let app = AppSource::new(&name(number), Behaviour::ConfigOnly);
+                // Each has ten that wait for it.
+                let before = number.checked_sub(1).map(|number| name(number / 10));
+                app.depends_on(&before.iter().map(String::as_str).collect::<Vec<_>>())
+            })
+            .collect();
+        site.commit("many apps");
+        let file = site.platform_file();
+        configure(&world, &file).await;
+        let first = measure(&world, &arguments(&file)).await;
+        let nothing = measure(&world, &arguments(&file)).await;
+        for app in site.platform.apps.iter_mut().rev().take(2) {
+            app.generation += 1;
+        }
+        site.commit("two apps change");
+        let two = measure(&world, &arguments(&file)).await;
+        figure(&format!("{apps} apps: first {first}; nothing to do {nothing}; two changed {two}"));
+        teardown(&world, &file, &[], 0).await;
+        site.close().await;
+    }
 }
 
 async fn small(world: &Arc<World>) -> Site {

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use tiphys_model::{AppIx, AppName, Role};
-use tiphys_run::{Action, Answer, Driver, Event, Input, Observation, Output, Time, Verdict};
+use tiphys_run::{
+    Action, Answer, Driver, Event, How, Input, Observation, Output, Phase, Time, Verdict,
+};
 use tiphys_state::lease::{Lease, LeaseError};
 use tiphys_state::tolerance::{Decision, Tolerance};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
@@ -122,9 +124,6 @@ impl Local<'_> {
         let verdict = self.driver.machine().verdict().ok_or(RunError::WatchEnded)?;
         self.end_what_is_frozen(verdict, lease, signals).await;
         self.publisher.finish().await;
-        if let Some(note) = self.effects.rate_limit.told() {
-            (self.updates)(RunUpdate::Note(note));
-        }
         Ok(verdict)
     }
 
@@ -313,7 +312,9 @@ impl Local<'_> {
         let Output { events, effects } = self.driver.step(now, input)?;
         for event in events {
             if let Some(app) = event.app() {
-                self.publisher.publish(&event, self.effects.reference(app));
+                if !self.leaves_no_trace(&event, app) {
+                    self.publisher.publish(&event, self.effects.reference(app));
+                }
                 self.thaw_what_is_frozen(&event, app);
                 if let Some(warning) = self.behind(&event, app) {
                     (self.updates)(RunUpdate::Warning(warning));
@@ -335,6 +336,12 @@ impl Local<'_> {
             });
         }
         Ok(())
+    }
+
+    /// A run over its own result announces nothing.
+    fn leaves_no_trace(&self, event: &Event, app: AppIx) -> bool {
+        let current = Phase::Done { how: How::AlreadyCurrent, ailing_since: None };
+        matches!(event, Event::HandedOff { .. }) && self.driver.machine().step(app).phase == current
     }
 
     /// What lies outside the scope is verified, not deployed: it may be Healthy and yet not what

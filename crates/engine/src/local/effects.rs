@@ -15,7 +15,6 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::drive::Incoming;
 use super::frozen::Thaws;
 use super::probe_schedule::{ProbeRequest, Probes};
-use super::rate_limit::RateLimit;
 use crate::app_resources::AppResources;
 use crate::engine::RunError;
 use crate::frozen::is_automated;
@@ -34,7 +33,6 @@ pub(super) struct Effects {
     pub(super) argocd: ArgoCdClient,
     pub(super) hold: Arc<Hold>,
     pub(super) fence: Fence,
-    pub(super) rate_limit: RateLimit,
     pub(super) thaws: Thaws,
     pub(super) probes: Probes,
     pub(super) known: Mutex<BTreeMap<AppIx, Known>>,
@@ -47,6 +45,7 @@ pub(super) struct Known {
     project: Arc<str>,
     destination: Destination,
     prune: bool,
+    synced: bool,
     reference: ObjectReference,
 }
 
@@ -58,6 +57,7 @@ impl Effects {
             project: application.spec.project.as_str().into(),
             destination: application.destination(),
             prune,
+            synced: application.status.sync.status == "Synced",
             reference,
         };
         if let Ok(mut all) = self.known.lock() {
@@ -108,7 +108,6 @@ impl Effects {
         seen: Option<u64>,
         incoming: &UnboundedSender<Incoming>,
     ) {
-        self.rate_limit.wait().await;
         let app = effect.app();
         let tell = |told: Incoming| incoming.send(told).unwrap_or_default();
         if !self.fence.allows(REQUEST_TIMEOUT) {
@@ -185,7 +184,7 @@ impl Effects {
                     }
                 }
             }
-            Effect::HandOff { .. } => match self.hand_off(app, name, &known).await {
+            Effect::HandOff { .. } => match self.hand_off(app, name).await {
                 Ok(()) => Ok(Some(Answer::HandedOff)),
                 Err(error) if error.cause() == Cause::Unreachable => Ok(None),
                 Err(HoldError::Request(error)) => {
@@ -259,11 +258,12 @@ impl Effects {
 
     /// Editing a project wakes nobody: an app that has drifted while it was held would stay so
     /// for minutes. One that has not, Argo CD looks at by itself as soon as something changes.
-    async fn hand_off(&self, app: AppIx, name: &str, known: &Known) -> Result<(), HoldError> {
+    async fn hand_off(&self, app: AppIx, name: &str) -> Result<(), HoldError> {
         self.thaws.let_go(app);
         self.hold.release_batched(name).await?;
-        let seen = self.applications.get_opt(name).await.ok().flatten();
-        if seen.is_none_or(|application| application.status.sync.status != "Synced") {
+        // As the watch has shown it by now.
+        let known = self.known(app);
+        if !known.synced {
             // If this fails, nothing is lost but time.
             self.argocd.refresh(name, &known.project).await.ok();
         }
