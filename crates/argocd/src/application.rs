@@ -241,8 +241,7 @@ impl Application {
         self.metadata.name.as_deref().unwrap_or_default()
     }
 
-    /// Argo CD leaves its objects where they are when it is deleted (since 3.4), unless they say
-    /// otherwise themselves.
+    /// Its objects are to stay when it is deleted. Argo CD sees to that itself since 3.4.
     #[must_use]
     pub fn keeps_its_objects(&self) -> bool {
         let options =

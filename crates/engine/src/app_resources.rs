@@ -97,6 +97,23 @@ impl AppResources {
         left
     }
 
+    /// Whether the app keeps its objects, and none of them says otherwise.
+    pub(crate) async fn all_stay(&self, app: &str) -> bool {
+        let Known { objects, kept } = self.of(app);
+        if !kept {
+            return false;
+        }
+        for object in objects {
+            // One that cannot be read is no reason to have it deleted.
+            if let Ok(Some(found)) = self.kinds.get(&object).await
+                && tracking::says_itself(&found.metadata)
+            {
+                return false;
+            }
+        }
+        true
+    }
+
     /// Why an app does not go: the object that holds it up, and who should act.
     pub(crate) async fn explain(
         &self,

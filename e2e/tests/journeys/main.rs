@@ -145,6 +145,11 @@ fn teardowns() -> Vec<Case> {
         ),
         Case::new("teardown_removes_nothing_by_another_name", teardown::copied::under_another_name),
         Case::new("teardown_lets_argo_cd_run_its_hooks", teardown::hooks::after_the_deletion),
+        Case::new(
+            "teardown_keeps_what_an_app_keeps",
+            teardown::others::stay_with_an_app_that_keeps_them,
+        )
+        .soak(),
         Case::new("teardown_leaves_an_app_that_has_moved", teardown::moved::is_not_taken_along),
         Case::new(
             "teardown_keeps_a_namespace_that_was_made_anew",

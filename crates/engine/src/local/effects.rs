@@ -253,6 +253,12 @@ impl Effects {
         if !self.fence.allows(REQUEST_TIMEOUT) {
             return Err(unanswered(LATE.to_owned()));
         }
+        if let Some(app_resources) = &self.app_resources
+            && app_resources.all_stay(name).await
+        {
+            // Only newer versions of Argo CD see to that by themselves.
+            return self.argocd.delete_orphaning(name, &known.project).await;
+        }
         self.argocd.delete(name, &known.project).await
     }
 

@@ -171,6 +171,31 @@ pub(crate) async fn stay_in_a_namespace_that_was_made_anew(world: Arc<World>) {
     site.close().await;
 }
 
+/// An app whose objects are to stay, whatever this Argo CD makes of that.
+pub(crate) async fn stay_with_an_app_that_keeps_them(world: Arc<World>) {
+    let mut site = Site::new(&world, "keeps").await;
+    site.platform.apps = vec![app("keeps-app", Behaviour::ConfigOnly, 60)];
+    let mut files = site.platform.files();
+    let template = files.get_mut("root/templates/applications.yaml").expect("the root app");
+    *template = template.replace("[CreateNamespace=true]", "[CreateNamespace=true, Delete=false]");
+    site.repository.commit(&files, "an app that keeps what it has").expect("a commit");
+    let access = |access: &str| {
+        let root = "    rootProject: keeps-root\n";
+        site.platform_file_with(|text| text.replace(root, &format!("{root}    access: {access}\n")))
+    };
+    for access in ["api", "kubernetes"].map(access) {
+        configure(&world, &access).await;
+        deploy(&world, &access, 0).await;
+        let told = teardown(&world, &access, &[], 0).await;
+        let kept = ["ConfigMap/keeps-app/keeps-app", "Namespace/keeps-app"].map(str::to_owned);
+        assert_eq!(told.kept(), kept.into(), "{}", told.stderr);
+        site.until_gone("keeps-app").await;
+        let maps = site.objects("v1", "ConfigMap", Some("keeps-app"));
+        maps.get("keeps-app").await.expect("it is there");
+    }
+    site.close().await;
+}
+
 /// What is somebody else's goes where it is named, and nothing that is to be kept.
 pub(crate) async fn go_when_told(world: Arc<World>) {
     let mut site = Site::new(&world, "along").await;

@@ -244,4 +244,7 @@ async fn what_an_app_keeps_stays_when_the_app_has_gone() {
     assert_eq!(kept(teardown).await, expected);
     assert_eq!(server.get(&application("a")), None);
     assert!(server.get(&format!("{SHOP}/secrets/data")).is_some());
+    let cascading = |asked: &Asked| asked.body.to_string().contains("resources-finalizer");
+    let of_app = server.asked().into_iter().filter(|asked| asked.path.contains(&application("a")));
+    assert!(!of_app.clone().any(|asked| cascading(&asked)), "Argo CD must not take them along");
 }
