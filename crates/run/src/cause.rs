@@ -201,7 +201,10 @@ impl Cause {
             ),
             Cause::InvalidSpec { .. } => format!("correct the Application {app} in Git"),
             Cause::Comparison { .. } => {
-                format!("check that the source of {app} exists and renders, then run again")
+                format!(
+                    "check that the source of {app} exists and renders, and that Argo CD reaches \
+                     its cluster; then run again"
+                )
             }
             Cause::Degraded { .. } | Cause::HealthTimeout { .. } => {
                 format!(

@@ -70,7 +70,7 @@ impl Explain for EndpointError {
             EndpointError::Name(error) => chain(error),
             EndpointError::Handshake(error) => {
                 return Explanation::new(Exit::Unreachable, UNREACHABLE, chain(error)).hint(
-                    "if Argo CD has another certificate by now, run `tiphys configure` with the same \
+                    "if Argo CD's certificate has changed, run `tiphys configure` again with the same \
                      platform file",
                 );
             }
