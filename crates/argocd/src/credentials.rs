@@ -56,28 +56,20 @@ impl Explain for CredentialsError {
     }
 }
 
-/// The token for a purpose.
-pub async fn token(
-    client: &Client,
-    platform: &Platform,
-    purpose: Purpose,
-) -> Result<SecretString, CredentialsError> {
-    Ok(read(client, platform, purpose).await?.0)
-}
-
 /// Argo CD's API with the token for a purpose.
 pub async fn argocd(
     client: &Client,
     platform: &Platform,
     purpose: Purpose,
 ) -> Result<RestClient, CredentialsError> {
-    let (token, endpoint) = read(client, platform, purpose).await?;
+    let (token, endpoint) = find(client, platform, purpose).await?;
     let secrets = Api::namespaced(client.clone(), &platform.argocd.namespace);
     let name = purpose.secret(platform);
     Ok(RestClient::new(endpoint, Some(token)).renewing_from(secrets, &name))
 }
 
-async fn read(
+/// The token for a purpose, and where it is used.
+pub async fn find(
     client: &Client,
     platform: &Platform,
     purpose: Purpose,

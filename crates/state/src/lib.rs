@@ -2,7 +2,8 @@
 //! on the AppProject (`hold`), and the deployed graph (`graph`).
 //!
 //! May ask the API server, and write these three. Each decides in plain functions what an answer
-//! means; what a run does next is decided in `tiphys-run`.
+//! means; what a run does next is decided in `tiphys-run`. `claim` says whose an AppProject is, and
+//! `tolerance` how long requests may fail.
 
 pub mod claim;
 pub mod graph;

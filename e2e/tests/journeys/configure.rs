@@ -211,8 +211,8 @@ pub(crate) async fn a_revoked_token(world: Arc<World>) {
     ground.configure(&[]).await;
     let platform = ground.model();
     let token = async || {
-        let token = credentials::token(&world.client, &platform, Purpose::Deploy).await;
-        token.expect("a token").expose_secret().to_owned()
+        let found = credentials::find(&world.client, &platform, Purpose::Deploy).await;
+        found.expect("a token").0.expose_secret().to_owned()
     };
     let old = token().await;
     let client = ground.argocd(Purpose::Deploy, &world.client).await;
@@ -250,8 +250,8 @@ pub(crate) async fn a_rotated_token(world: Arc<World>) {
     let ground = Ground::new(&world, "conf-rotate").await;
     ground.configure(&[]).await;
     let platform = ground.model();
-    let old = credentials::token(&world.client, &platform, Purpose::Deploy).await;
-    let old = old.expect("a token");
+    let found = credentials::find(&world.client, &platform, Purpose::Deploy).await;
+    let (old, _) = found.expect("a token");
     // Without the Secret to read a new one from.
     let copied = world.argocd.clone().with_token(old);
     ground.until_known(&copied).await;
@@ -347,8 +347,8 @@ pub(crate) async fn two_platforms(world: Arc<World>) {
 pub(crate) async fn what_is_missing(world: Arc<World>) {
     let ground = Ground::new(&world, "conf-miss").await;
     let platform = ground.model();
-    let token = credentials::token(&world.client, &platform, Purpose::Deploy).await;
-    let error = token.expect_err("no token");
+    let found = credentials::find(&world.client, &platform, Purpose::Deploy).await;
+    let error = found.err().expect("no token");
     assert_eq!(error.explain().exit, tiphys_model::Exit::Configuration);
     assert!(error.explain().next.is_some_and(|next| next.contains("tiphys configure")));
 

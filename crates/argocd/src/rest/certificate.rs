@@ -4,6 +4,8 @@
 //! The certificate alone would not do: one that a public authority has signed names no authority that
 //! we were given, and one for a public name does not have the name that we call it by.
 
+use std::sync::Arc;
+
 use tiphys_model::{Exit, Explain, Explanation, chain};
 use tokio_rustls::rustls::client::WebPkiServerVerifier;
 use tokio_rustls::rustls::client::danger::{
@@ -14,8 +16,6 @@ use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::server::VerifierBuilderError;
 use tokio_rustls::rustls::{self, DigitallySignedStruct, RootCertStore, SignatureScheme};
-
-use std::sync::Arc;
 
 /// A certificate that nothing can be verified with.
 #[derive(Debug, thiserror::Error)]

@@ -206,7 +206,10 @@ impl Ground {
     /// Argo CD's API with one of the platform's tokens, reached with the rights of `client`.
     pub(super) async fn argocd(&self, purpose: Purpose, client: &Client) -> RestClient {
         let platform = self.model();
-        credentials::argocd(client, &platform, purpose).await.expect("there is a token")
+        // With this token and no other: `credentials::argocd` reads a new one where there is one.
+        let (token, endpoint) =
+            credentials::find(client, &platform, purpose).await.expect("there is a token");
+        RestClient::new(endpoint, Some(token))
     }
 
     /// A client that is the account of a run inside the cluster.
