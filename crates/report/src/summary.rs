@@ -62,7 +62,8 @@ impl<'a> Summary<'a> {
             return writeln!(f, "ended after {}", took(finished.makespan_ms));
         }
         let (makespan, critical) = (finished.makespan_ms, finished.critical_path_ms);
-        if critical == 0 {
+        // Of less than that, a percentage says nothing.
+        if critical < 1000 {
             return writeln!(f, "took {}", took(makespan));
         }
         let over = makespan.saturating_sub(critical) * 1000 / critical;

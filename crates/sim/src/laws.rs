@@ -110,8 +110,11 @@ pub fn check(simulation: &Simulation, action: Action, part: &Part, stop: &Stop) 
                 let what = format!("{} was synced twice as {id}", name(*app));
                 broken.push(Broken { law: Law::Limits, what });
             }
-            // What was asked of the one before is asked of this one.
-            Fact::MadeAnew { app } => ids.retain(|id: &OperationId| id.app != name(*app)),
+            // What was asked of the one before is asked of this one. And if somebody else's takes the
+            // place of ours, and the answer to ours was lost, nobody can see whether it was done.
+            Fact::MadeAnew { app } | Fact::OperationSet { app, id: None } => {
+                ids.retain(|id: &OperationId| id.app != name(*app));
+            }
             Fact::Repeated { app } => {
                 let what = format!("{} was synced again although it was applied", name(*app));
                 broken.push(Broken { law: Law::Limits, what });
