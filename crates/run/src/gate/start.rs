@@ -45,11 +45,13 @@ pub fn start(seen: &Observation, plan: PlanTag, app: &AppName, tolerated: &[Stri
         id.clone().filter(|id| id.plan == plan && id.app == *app)
     };
     if let Some(operation) = &seen.operation {
+        let stopping = |last: &LastOperation| last.phase == OperationPhase::Terminating;
         return match of_this_plan(&operation.id) {
-            Some(operation) => {
+            // One that is being stopped comes to nothing: it is awaited, like anybody else's.
+            Some(operation) if !seen.last.as_ref().is_some_and(stopping) => {
                 Start::Adopt { operation, revisions: seen.revisions.clone(), ended: false }
             }
-            None => Start::Foreign { by: operation.by.clone() },
+            Some(_) | None => Start::Foreign { by: operation.by.clone() },
         };
     }
     if let Some(suspicion) = comparison_trouble(seen) {

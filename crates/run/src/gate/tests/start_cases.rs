@@ -115,6 +115,11 @@ fn an_operation_of_this_plan_is_taken_over_and_never_repeated() {
             well().running(earlier),
             Start::Adopt { operation: of_an_earlier_run, revisions: revisions("r1"), ended: false },
         ),
+        (
+            "under way, but being stopped",
+            well().running(ours()).with_last(|last| last.phase = OperationPhase::Terminating),
+            Start::Foreign { by: "tiphys".into() },
+        ),
         ("applied, health is awaited", well().health(Health::Progressing), adopt(true)),
         ("applied, and Degraded so far", well().health(Health::Degraded), adopt(true)),
         (
