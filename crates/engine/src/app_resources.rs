@@ -104,7 +104,7 @@ impl AppResources {
             return false;
         }
         for object in objects {
-            // One that cannot be read is no reason to have it deleted.
+            // An object that cannot be read must not be deleted.
             if let Ok(Some(found)) = self.kinds.get(&object).await
                 && tracking::says_itself(&found.metadata)
             {

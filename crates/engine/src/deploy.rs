@@ -156,7 +156,7 @@ impl Deploy {
         let hold = Arc::new(Hold::new(&self.client, namespace, project, &run));
         let applications = Api::namespaced(self.client.clone(), namespace);
         let outside = Outside::of(&self.plan, &self.platform, hold, applications);
-        let outside = match keeping(lease, signals, outside).await? {
+        let outside = match under_lease(lease, signals, outside).await? {
             ControlFlow::Continue(outside) => outside,
             ControlFlow::Break(signal) => return Ok(Verdict::Interrupted(signal)),
         };
@@ -199,14 +199,14 @@ impl Deploy {
         let namespace = &self.platform.argocd.namespace;
         let project = &self.platform.argocd.project;
         let brought = self.bring_in(&argocd, outside, lease.epoch(), updates);
-        let revisions = match keeping(lease, signals, brought).await? {
+        let revisions = match under_lease(lease, signals, brought).await? {
             ControlFlow::Continue(revisions) => revisions,
             ControlFlow::Break(signal) => return Ok(Verdict::Interrupted(signal)),
         };
         let store = GraphStore::new(&self.client, namespace, &self.platform.name);
         let containers = Containers::new(&self.client, namespace);
         let planned = self.note_plan(&store, &containers);
-        let planned = match keeping(lease, signals, planned).await? {
+        let planned = match under_lease(lease, signals, planned).await? {
             ControlFlow::Continue(planned) => planned,
             ControlFlow::Break(signal) => return Ok(Verdict::Interrupted(signal)),
         };
@@ -336,8 +336,8 @@ impl Deploy {
     }
 }
 
-/// Does a part of the preparation and renews the Lease meanwhile, unless a signal comes first.
-async fn keeping<T>(
+/// Does a part of the preparation, unless the Lease ends or a signal comes first.
+async fn under_lease<T>(
     lease: &Lease,
     signals: &mut Signals,
     work: impl Future<Output = Result<T, DeployError>>,

@@ -30,7 +30,7 @@ use probe_schedule::{ProbeSchedule, Probes};
 use tiphys_argocd::watch;
 use tiphys_evidence::EvidenceCollector;
 
-/// Runs to the end, and renews the Lease meanwhile.
+/// Runs to the end, or until the Lease ends.
 pub(crate) async fn run(
     setup: Setup,
     lease: &Lease,

@@ -126,7 +126,7 @@ impl Lease {
         }
     }
 
-    /// Removes it: there is no platform any more for which to hold it.
+    /// Deletes the Lease: the platform is gone.
     pub async fn remove(self) -> Result<(), RequestError> {
         let object = self.stop().await;
         self.held.remove(object).await

@@ -28,7 +28,7 @@ pub(crate) async fn is_not_mistaken_for_this_one(world: Arc<World>) {
     let limit = Duration::from_secs(120);
     app.timeouts = Some(Timeouts { sync: limit, health: limit });
     app.retry = Some(Retry { limit: 0, ..Retry::default() });
-    // It answers here, whoever asks.
+    // This Service exists on every cluster.
     let service = "kubernetes".to_owned();
     let namespace = Some("default".to_owned());
     app.health = vec![Criterion::Tcp(ServiceCriterion { namespace, port: 443, service })];

@@ -36,7 +36,7 @@ spec:
 {{- end }}
 "#;
 
-/// What stands in the template instead of Argo CD's own cluster, where an app has another.
+/// The server of the template if any app runs on another cluster.
 const CLUSTER: &str = r#"{{ .cluster | default "https://kubernetes.default.svc" | quote }}"#;
 
 pub(super) fn files(platform: &PlatformRepository) -> Files {

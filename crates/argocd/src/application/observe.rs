@@ -26,6 +26,7 @@ impl Application {
     /// the engine to add.
     pub fn observe(&self) -> Result<Observation, Unreadable> {
         let status = &self.status;
+        let compared_at = revisions(&status.sync.revision, status.sync.revisions.as_deref());
         Ok(Observation {
             version: self.version()?,
             deleting: self.deleting(),
@@ -33,8 +34,8 @@ impl Application {
             last: status.operation_state.as_ref().map(|last| self.last(last)).transpose()?,
             reconciled_at: self.stamp("status.reconciledAt", status.reconciled_at.as_deref())?,
             compared_to_spec: self.is_compared_to_spec(),
-            pinned: self.is_pinned(),
-            revisions: revisions(&status.sync.revision, status.sync.revisions.as_deref()),
+            pinned: self.is_pinned(&compared_at),
+            revisions: compared_at,
             sync: match status.sync.status.as_str() {
                 "Synced" => Sync::Synced,
                 "OutOfSync" => Sync::OutOfSync,
@@ -126,7 +127,7 @@ impl Application {
     }
 
     /// Whether each source names the revision that it was compared at.
-    fn is_pinned(&self) -> bool {
+    fn is_pinned(&self, compared_at: &Revisions) -> bool {
         let Spec { source, sources, source_hydrator, .. } = &self.spec;
         let hydrated = hydrator::sync_source(source_hydrator);
         let sources: Vec<&Value> = match (&hydrated, sources.as_array()) {
@@ -134,10 +135,8 @@ impl Application {
             (None, Some(sources)) if !sources.is_empty() => sources.iter().collect(),
             (None, _) => vec![source],
         };
-        let sync = &self.status.sync;
-        let Revisions(found) = revisions(&sync.revision, sync.revisions.as_deref());
         let named = sources.iter().map(|source| source["targetRevision"].as_str());
-        named.eq(found.iter().map(|revision| Some(&**revision)))
+        named.eq(compared_at.0.iter().map(|revision| Some(&**revision)))
     }
 
     fn drifted(&self) -> Vec<Drifted> {

@@ -67,7 +67,7 @@ pub fn start(seen: &Observation, plan: PlanTag, app: &AppName, tolerated: &[Stri
     planted!(OnlyThisRunCounts => if missing.is_none() && seen.last.is_some() { return sync() });
     match missing {
         Some(Missing::Comparison) => Start::NotYet,
-        // An operation has ended since our refresh: what is shown may be from before it.
+        // An operation ended after the last comparison: health may be stale.
         None if seen.last.as_ref().is_some_and(|last| ended_since(seen, last)) => Start::NotYet,
         None if seen.last.as_ref().is_none_or(|last| succeeded(&last)) => Start::AlreadyCurrent,
         None | Some(Missing::OutOfSync) => sync(),
