@@ -10,10 +10,11 @@ use kube::api::{ListParams, LogParams};
 use kube::{Api, Client};
 use secrecy::SecretString;
 use serde_json::{Value, json};
+use tiphys_argocd::app_project;
 use tiphys_argocd::rest::{Endpoint, REQUEST_TIMEOUT, RestClient, Security};
 use tiphys_cluster::RequestError;
 use tiphys_lab::git::GitServer;
-use tiphys_state::Hold;
+use tiphys_state::hold::windows;
 
 use crate::{Ground, Place};
 
@@ -56,8 +57,10 @@ impl World {
 
     /// The apps of a project that are held.
     pub async fn held(&self, project: &str) -> BTreeSet<String> {
-        let hold = Hold::new(&self.client, ARGOCD, project, "test");
-        hold.held().await.expect("the project can be read")
+        let projects = app_project::api(&self.client, ARGOCD);
+        let project = projects.get(project).await.expect("the project can be read");
+        let windows = project.data["spec"]["syncWindows"].as_array();
+        windows.map(|windows| windows::held(windows)).unwrap_or_default()
     }
 }
 

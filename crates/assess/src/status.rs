@@ -54,6 +54,8 @@ pub struct Seen {
     pub observation: Arc<Observation>,
     /// When its health became what it is.
     pub health_since: Option<Stamp>,
+    /// The AppProject that it is in.
+    pub project: Arc<str>,
 }
 
 /// Who holds the platform's Lease.

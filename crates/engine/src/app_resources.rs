@@ -26,6 +26,7 @@ pub(crate) struct AppResources {
 
 #[derive(Debug, Clone, Default)]
 struct Known {
+    project: String,
     objects: Vec<ObjectName>,
     /// Argo CD leaves them, unless they say otherwise.
     kept: bool,
@@ -55,7 +56,8 @@ impl AppResources {
             && !(objects.is_empty() && application.metadata.deletion_timestamp.is_some())
         {
             let kept = application.keeps_its_objects();
-            known.insert(application.name().to_owned(), Known { objects, kept });
+            let project = application.spec.project.clone();
+            known.insert(application.name().to_owned(), Known { project, objects, kept });
         }
     }
 
@@ -78,7 +80,7 @@ impl AppResources {
     /// What the app has applied and is there. What we may not look at, we have Argo CD's word for.
     async fn left(&self, app: &str) -> Left {
         let mut left = Left::default();
-        let Known { objects, kept } = self.of(app);
+        let Known { objects, kept, .. } = self.of(app);
         for object in objects {
             let found = match self.kinds.get(&object).await {
                 Ok(Some(found)) => found,
@@ -99,7 +101,7 @@ impl AppResources {
 
     /// Whether the app keeps its objects, and none of them says otherwise.
     pub(crate) async fn all_stay(&self, app: &str) -> bool {
-        let Known { objects, kept } = self.of(app);
+        let Known { objects, kept, .. } = self.of(app);
         if !kept {
             return false;
         }
@@ -118,14 +120,13 @@ impl AppResources {
     pub(crate) async fn explain(
         &self,
         app: &str,
-        project: &str,
         collector: Option<&EvidenceCollector>,
         mut evidence: Evidence,
     ) -> Evidence {
-        let mut objects = self.of(app).objects;
+        let Known { project, mut objects, .. } = self.of(app);
         if let Some(collector) = collector {
             // What its objects have made may hold them up.
-            match collector.members(app, project).await {
+            match collector.members(app, &project).await {
                 Ok(members) => objects.extend(members),
                 Err(error) => evidence.unseen.push(format!("what belongs to it: {error}")),
             }

@@ -5,7 +5,8 @@ mod outside;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -152,8 +153,7 @@ impl Deploy {
         updates: &dyn Fn(RunUpdate),
     ) -> Result<Verdict, DeployError> {
         let namespace = &self.platform.argocd.namespace;
-        let project = &self.platform.argocd.project;
-        let hold = Arc::new(Hold::new(&self.client, namespace, project, &run));
+        let hold = Arc::new(Hold::new(&self.client, &self.platform.argocd, &run));
         let applications = Api::namespaced(self.client.clone(), namespace);
         let outside = Outside::of(&self.plan, &self.platform, hold, applications);
         let outside = match under_lease(lease, signals, outside).await? {
@@ -170,8 +170,9 @@ impl Deploy {
         if !gives_back {
             return ended;
         }
+        let succeeded = matches!(ended, Ok(Verdict::Succeeded));
         let let_go = tokio::select! {
-            let_go = outside.let_go() => let_go,
+            let_go = outside.let_go(succeeded) => let_go,
             error = lease.ended() => Err(error.into()),
             signal = signals.next() => return ended.and(Ok(Verdict::Interrupted(signal))),
         };
@@ -197,10 +198,9 @@ impl Deploy {
         updates: &dyn Fn(RunUpdate),
     ) -> Result<Verdict, DeployError> {
         let namespace = &self.platform.argocd.namespace;
-        let project = &self.platform.argocd.project;
         let brought = self.bring_in(&argocd, outside, lease.epoch(), updates);
-        let revisions = match under_lease(lease, signals, brought).await? {
-            ControlFlow::Continue(revisions) => revisions,
+        let Brought { revisions, projects } = match under_lease(lease, signals, brought).await? {
+            ControlFlow::Continue(brought) => brought,
             ControlFlow::Break(signal) => return Ok(Verdict::Interrupted(signal)),
         };
         let store = GraphStore::new(&self.client, namespace, &self.platform.name);
@@ -212,7 +212,7 @@ impl Deploy {
         };
         let graph = GraphRecorder::new(store, containers, planned);
         let engine = self.engine.name();
-        updates(RunUpdate::Began { run: run.clone(), engine, revisions: Some(revisions) });
+        updates(RunUpdate::Began { run: run.clone(), engine, revisions });
         let collector = EvidenceCollector::with(&self.client, &argocd);
         let setup = Setup {
             client: self.client.clone(),
@@ -232,7 +232,10 @@ impl Deploy {
             }
         };
         let look = async |app: &str, evidence| match &collector {
-            Some(collector) => collector.gather(app, project, evidence).await.evidence,
+            Some(collector) => {
+                let project = projects.get(app).map(String::as_str).unwrap_or_default();
+                collector.gather(app, project, evidence).await.evidence
+            }
             None => evidence,
         };
         let fence = lease.fence();
@@ -275,7 +278,7 @@ impl Deploy {
         outside: &Outside,
         epoch: u64,
         updates: &dyn Fn(RunUpdate),
-    ) -> Result<Revisions, DeployError> {
+    ) -> Result<Brought, DeployError> {
         let note = |text: String| updates(RunUpdate::Note(text));
         let deployed = self.plan.apps.iter().filter(|app| app.role == Role::Act);
         let deployed: BTreeSet<String> = deployed.map(|app| app.app.name.to_string()).collect();
@@ -284,18 +287,22 @@ impl Deploy {
             self.plan.apps.iter().map(|app| app.app.name.to_string()).collect();
         let applications: Api<Application> =
             Api::namespaced(self.client.clone(), &self.platform.argocd.namespace);
-        let project = &self.platform.argocd.project;
+        let has_root_app = self.platform.argocd.has_root_app;
         let generators = Generators {
             platform: &self.platform,
             argocd,
             applications: &applications,
             sets: &application_set::api(&self.client, &self.platform.argocd.namespace),
+            hold: &outside.hold,
             tag: PlanTag::of(&self.plan.digest),
             epoch,
             note: &note,
+            done: RefCell::default(),
         };
-        claim::refuse_project_of_another(&self.client, &self.platform).await?;
-        (self.check)(&generators.newest().await?).map_err(DeployError::Refused)?;
+        claim::refuse_projects_of_others(&self.client, &self.platform).await?;
+        if has_root_app {
+            (self.check)(&generators.newest().await?).map_err(DeployError::Refused)?;
+        }
         if self.plan.apps.iter().any(|app| !app.app.health.is_empty()) {
             let there = application::list(&applications, |a| all.contains(a.name())).await?;
             other_clusters::refuse_criteria(&self.plan, &there)?;
@@ -305,34 +312,64 @@ impl Deploy {
             updates(RunUpdate::Warning(format!("`{apps}` cannot be synced now: {denied}")));
         }
         let frozen = FrozenOperations { hold: &outside.hold, applications: &applications, argocd };
-        for app in frozen.end(&held).await? {
+        // Generators may be among what an earlier run has held.
+        let frozen = frozen.end(&(&held | &outside.hold.held().await?)).await?;
+        for app in frozen {
             note(format!(
                 "stopped the automated sync of `{app}`, which an earlier hold had frozen"
             ));
         }
-        note(format!("holding {} apps in the project `{project}`", held.len()));
-        let terminate = async |app: &str| match argocd.terminate(app, project).await {
-            Err(error @ CallError::Unanswered { .. }) => Err(error),
-            // Refused: it has ended by itself.
-            Ok(()) | Err(CallError::Refused { .. }) => Ok(()),
-        };
+        note(format!("holding {} apps in {}", held.len(), outside.hold.projects()));
+        let terminate = async |app: &str| stop(argocd, &applications, app).await;
         outside.hold.hold_when_idle(&held, &applications, terminate).await?;
-        note("syncing the root app".to_owned());
+        note(if has_root_app {
+            "syncing the root app".to_owned()
+        } else {
+            "there is no root app: nothing creates the Applications, or keeps them at one \
+             revision, but who has made them"
+                .to_owned()
+        });
         let generate = async {
-            let generated = generators.sync().await?;
-            let applications = generators.await_children(&all, &generated).await?;
-            Ok::<_, GeneratorError>((generated, applications))
+            let revisions = if has_root_app { Some(generators.sync().await?) } else { None };
+            let applications = generators.await_children(&all).await?;
+            Ok::<_, GeneratorError>((revisions, applications))
         };
         let warn = |warning| updates(RunUpdate::Warning(warning));
-        let (generated, applications) = tokio::select! {
+        let (revisions, applications) = tokio::select! {
             generated = generate => generated?,
             error = outside.hold.watch(&warn) => return Err(error.into()),
         };
         other_clusters::refuse_criteria(&self.plan, &applications)?;
-        for warning in generators::unpinned(&self.platform, &applications, &generated.revisions) {
-            updates(RunUpdate::Warning(warning));
+        if let Some(revisions) = &revisions {
+            for warning in generators::unpinned(&self.platform, &applications, revisions) {
+                updates(RunUpdate::Warning(warning));
+            }
         }
-        Ok(generated.revisions)
+        let project = |one: &Application| (one.name().to_owned(), one.spec.project.clone());
+        Ok(Brought { revisions, projects: applications.iter().map(project).collect() })
+    }
+}
+
+/// What a run begins with.
+struct Brought {
+    /// Of the root app.
+    revisions: Option<Revisions>,
+    /// The project of each app.
+    projects: BTreeMap<String, String>,
+}
+
+/// Stops an operation that Argo CD has begun by itself.
+async fn stop(
+    argocd: &ArgoCdClient,
+    applications: &Api<Application>,
+    app: &str,
+) -> Result<(), CallError> {
+    let found = applications.get(app).await;
+    let found = found.map_err(|error| CallError::Unanswered { message: error.to_string() })?;
+    match argocd.terminate(app, &found.spec.project).await {
+        Err(error @ CallError::Unanswered { .. }) => Err(error),
+        // Refused: it has ended by itself.
+        Ok(()) | Err(CallError::Refused { .. }) => Ok(()),
     }
 }
 

@@ -91,9 +91,8 @@ impl FrozenOperations<'_> {
             match round {
                 Ok(None) => return Ok(()),
                 Ok(Some(app)) if began.elapsed() >= TIMEOUT => {
-                    let project = self.hold.project().to_owned();
-                    let why = Why::NeverEnds { app };
-                    return Err(HoldError::NeverIdle { project, why });
+                    let projects = self.hold.projects();
+                    return Err(HoldError::NeverIdle { projects, why: Why::NeverEnds { app } });
                 }
                 Err(error) if began.elapsed() >= TIMEOUT => return Err(error),
                 // What is odd once need not be so the next time.
@@ -114,31 +113,35 @@ impl FrozenOperations<'_> {
         });
         let frozen = frozen.await?;
         let mut release = BTreeSet::new();
-        let mut wake = BTreeSet::new();
+        let mut wake = Vec::new();
         for application in &frozen {
-            let app = application.name().to_owned();
-            match next(application, held.contains(&app)) {
-                Next::Terminate => self.terminate(&app).await?,
-                Next::Release => drop(release.insert(app)),
-                Next::Wake => drop(wake.insert(app)),
+            let app = application.name();
+            match next(application, held.contains(app)) {
+                Next::Terminate => self.terminate(application).await?,
+                Next::Release => {
+                    release.insert(app.to_owned());
+                    wake.push(application);
+                }
+                Next::Wake => wake.push(application),
                 Next::Nothing => {}
             }
         }
         if !release.is_empty() {
             self.hold.release_all(&release).await?;
             held.retain(|app| !release.contains(app));
-            wake.extend(release);
         }
         // If one fails, the next look shows it.
-        let refreshes = wake.iter().map(|app| {
-            tokio::time::timeout(WAKE_TIMEOUT, self.argocd.refresh(app, self.hold.project()))
+        let refreshes = wake.into_iter().map(|application| {
+            let refresh = self.argocd.refresh(application.name(), &application.spec.project);
+            tokio::time::timeout(WAKE_TIMEOUT, refresh)
         });
         futures::future::join_all(refreshes).await;
         Ok(frozen.first().map(|application| application.name().to_owned()))
     }
 
-    async fn terminate(&self, app: &str) -> Result<(), HoldError> {
-        match self.argocd.terminate(app, self.hold.project()).await {
+    async fn terminate(&self, application: &Application) -> Result<(), HoldError> {
+        let app = application.name();
+        match self.argocd.terminate(app, &application.spec.project).await {
             // It has ended by itself, or has not quite begun: the next look shows it.
             Ok(())
             | Err(CallError::Refused { refusal: Refusal::Other | Refusal::NotFound, .. }) => Ok(()),

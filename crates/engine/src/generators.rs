@@ -1,9 +1,11 @@
-//! Generators: the root app, and what it creates that creates Applications in its turn. They are
-//! synced before a run begins, so that every Application is there at the run's revision.
+//! Generators: the root app, and what else has created Applications of the platform. They are synced
+//! before a run begins, so that every Application is there at the run's revision; those that Argo
+//! CD would sync by itself are held with the apps.
 //!
 //! A generator is done when its operation has succeeded and its children are there. Its health is
 //! no question: a child that is held is not healthy, so who waited for it would wait for ever.
 
+mod children;
 mod difference;
 mod error;
 mod pinned;
@@ -12,6 +14,7 @@ mod settled;
 #[cfg(test)]
 mod tests;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -25,21 +28,21 @@ use tiphys_run::gate::{self, OperationProgress};
 use tiphys_run::{ConditionKind, Observation, Revisions};
 
 use tiphys_argocd::ArgoCdClient;
-use tiphys_argocd::application::{self, Application, ResourceStatus};
+use tiphys_argocd::application::{Application, ResourceStatus};
 use tiphys_argocd::messages::{PART_UNAVAILABLE, PROJECT_UNKNOWN};
 use tiphys_argocd::rest::{CallError, Refusal, SyncRequest};
 use tiphys_cluster::RequestError;
 use tiphys_cluster::names;
+use tiphys_state::hold::Hold;
 use tokio::time::Instant;
 
+use crate::created::{Generator, created};
 pub use error::GeneratorError;
 
 /// How long the operation of a generator may take.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(300);
 /// How long ApplicationSets and their controller may take to make Applications.
 const SETS_TIMEOUT: Duration = Duration::from_secs(120);
-/// How long Applications may take to appear that the sync of a generator has created itself.
-const CHILDREN_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(300);
 /// How long a part of Argo CD may be away.
 const PART_TIMEOUT: Duration = Duration::from_secs(60);
@@ -54,37 +57,38 @@ pub(crate) struct Generators<'a> {
     pub argocd: &'a ArgoCdClient,
     pub applications: &'a Api<Application>,
     pub sets: &'a Api<DynamicObject>,
+    pub hold: &'a Hold,
     pub tag: PlanTag,
     pub epoch: u64,
     /// For whom the run waits.
     pub note: &'a dyn Fn(String),
-}
-
-/// What came of syncing the generators.
-pub(crate) struct Generated {
-    /// Of the root app.
-    pub revisions: Revisions,
-    /// ApplicationSets are among them: somebody else creates Applications, in their own time.
-    sets: bool,
+    /// Those that are done.
+    pub done: RefCell<BTreeSet<Generator>>,
 }
 
 impl Generators<'_> {
     /// What the root app's source is at now.
     pub(crate) async fn newest(&self) -> Result<Revisions, GeneratorError> {
         let name = names::root_application(self.platform);
-        Ok(self.refresh(&name).await?.1.revisions)
+        Ok(self.refresh(&name, &self.platform.argocd.root_project).await?.1.revisions)
     }
 
-    /// Brings every generator to the newest commit.
-    pub(crate) async fn sync(&self) -> Result<Generated, GeneratorError> {
-        self.sync_one(names::root_application(self.platform)).await
+    /// Brings the root app to the newest commit, and what it has created that creates Applications
+    /// in its turn. Its revisions.
+    pub(crate) async fn sync(&self) -> Result<Revisions, GeneratorError> {
+        let root = names::root_application(self.platform);
+        self.sync_one(root, self.platform.argocd.root_project.clone()).await
     }
 
     /// A generator as it is, compared with its source. What may pass by itself is waited for.
-    async fn refresh(&self, name: &str) -> Result<(Application, Observation), GeneratorError> {
+    async fn refresh(
+        &self,
+        name: &str,
+        project: &str,
+    ) -> Result<(Application, Observation), GeneratorError> {
         let began = Instant::now();
         loop {
-            let refreshed = self.argocd.refresh(name, &self.platform.argocd.root_project).await;
+            let refreshed = self.argocd.refresh(name, project).await;
             let application = refreshed.map_err(|source| refused(name, source))?;
             let seen = observe(&application)?;
             let trouble = seen.conditions.iter().find(|one| one.kind != ConditionKind::Sync);
@@ -102,10 +106,7 @@ impl Generators<'_> {
     async fn await_idle(&self, name: &str) -> Result<(), GeneratorError> {
         let began = Instant::now();
         while began.elapsed() < OPERATION_TIMEOUT {
-            let what = format!("the generator `{name}` cannot be read");
-            let application =
-                self.applications.get(name).await.map_err(RequestError::because(what))?;
-            if application.operation.is_none() {
+            if self.read(name).await?.operation.is_none() {
                 return Ok(());
             }
             tokio::time::sleep(POLL).await;
@@ -113,12 +114,27 @@ impl Generators<'_> {
         Err(GeneratorError::Unfinished { generator: name.to_owned(), after: OPERATION_TIMEOUT })
     }
 
+    async fn read(&self, name: &str) -> Result<Application, GeneratorError> {
+        let what = format!("the generator `{name}` cannot be read");
+        Ok(self.applications.get(name).await.map_err(RequestError::because(what))?)
+    }
+
     /// A generator at its newest commit.
-    async fn bring_up_to_date(&self, name: &str) -> Result<Application, GeneratorError> {
+    async fn bring_up_to_date(
+        &self,
+        name: &str,
+        project: &str,
+    ) -> Result<Application, GeneratorError> {
         let began = Instant::now();
+        let mut held = false;
         loop {
-            let (application, seen) = self.refresh(name).await?;
+            let (application, seen) = self.refresh(name, project).await?;
             refuse_waves(&application)?;
+            if application.automated().is_some() && !held {
+                self.hold(&application).await?;
+                held = true;
+                continue;
+            }
             if seen.operation.is_some() {
                 self.await_idle(name).await?;
                 continue;
@@ -126,7 +142,7 @@ impl Generators<'_> {
             if is_current(&seen) {
                 return Ok(application);
             }
-            match self.sync_to_the_end(name, &seen).await {
+            match self.sync_to_the_end(&application, &seen).await {
                 // Somebody was quicker.
                 Err(GeneratorError::Call {
                     source: CallError::Refused { refusal: Refusal::Busy, .. },
@@ -137,48 +153,111 @@ impl Generators<'_> {
         }
     }
 
+    /// Holds a generator that Argo CD syncs by itself: at the next commit it would change apps that
+    /// are done, and nobody would see to their order. What it does before it is held does no harm,
+    /// because the apps are.
+    async fn hold(&self, generator: &Application) -> Result<(), GeneratorError> {
+        let (name, project) = (generator.name(), &generator.spec.project);
+        let terminate = async |_: &str| match self.argocd.terminate(name, project).await {
+            Err(error @ CallError::Unanswered { .. }) => Err(error),
+            // Refused: it has ended by itself.
+            Ok(()) | Err(CallError::Refused { .. }) => Ok(()),
+        };
+        self.hold.hold_generator_when_idle(generator, self.applications, terminate).await?;
+        if let Some(denied) = self.hold.denies_generator(generator).await? {
+            return Err(GeneratorError::Denied { generator: name.to_owned(), denied });
+        }
+        Ok(())
+    }
+
     /// A generator, then those that it has created.
-    fn sync_one(&self, name: String) -> LocalBoxFuture<'_, Result<Generated, GeneratorError>> {
+    fn sync_one(
+        &self,
+        name: String,
+        project: String,
+    ) -> LocalBoxFuture<'_, Result<Revisions, GeneratorError>> {
         async move {
-            let application = self.bring_up_to_date(&name).await?;
-            let mut sets = false;
-            for child in application.status.resources.iter().flatten() {
-                if is_application(child) && self.is_generator(&child.name).await? {
-                    sets |= self.sync_one(child.name.clone()).await?.sets;
-                }
-                if sets::is_application_set(child) {
-                    sets = true;
-                    for generator in self.settle(&child.name).await? {
-                        self.sync_one(generator).await?;
-                    }
-                }
+            if !self.platform.argocd.uses(&project) {
+                return Err(GeneratorError::Elsewhere { generator: name, project });
             }
-            Ok(Generated { revisions: observe(&application)?.revisions, sets })
+            let application = self.bring_up_to_date(&name, &project).await?;
+            self.done.borrow_mut().insert(Generator::Application(name));
+            for child in created(&application) {
+                self.sync_child(child).await?;
+            }
+            Ok(observe(&application)?.revisions)
         }
         .boxed_local()
     }
 
+    /// What a generator has created, if it is a generator itself and not done yet.
+    async fn sync_child(&self, child: Generator) -> Result<(), GeneratorError> {
+        if self.done.borrow().contains(&child) {
+            return Ok(());
+        }
+        match child {
+            Generator::Application(name) => {
+                if let Some(project) = self.project_of_generator(&name).await? {
+                    self.sync_one(name, project).await?;
+                }
+            }
+            Generator::Set(name) => {
+                let made = self.settle(&name).await?;
+                self.done.borrow_mut().insert(Generator::Set(name));
+                for application in made {
+                    Box::pin(self.sync_child(Generator::Application(application))).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The project of what a generator has created, if it creates Applications in its turn. In the
+    /// generators' project, all do. Elsewhere it may have been created just now, and Argo CD has to
+    /// look at it first.
+    async fn project_of_generator(&self, name: &str) -> Result<Option<String>, GeneratorError> {
+        if self.platform.apps.iter().any(|app| app.name.as_str() == name) {
+            return Ok(None);
+        }
+        let what = format!("the Application `{name}` cannot be read");
+        let found = self.applications.get_opt(name).await.map_err(RequestError::because(what))?;
+        let Some(found) = found else { return Ok(None) };
+        let (argocd, project) = (&self.platform.argocd, found.spec.project.clone());
+        if project == argocd.root_project {
+            return Ok(Some(project));
+        }
+        let compared = if argocd.has_apps_in(&project) {
+            let refreshed = self.argocd.refresh(name, &project).await;
+            refreshed.map_err(|source| refused(name, source))?
+        } else {
+            found
+        };
+        Ok(created(&compared).next().is_some().then_some(project))
+    }
+
     async fn sync_to_the_end(
         &self,
-        name: &str,
+        generator: &Application,
         seen: &Observation,
     ) -> Result<Application, GeneratorError> {
+        let name = generator.name();
         let app = AppName::parse(name)
             .map_err(|source| GeneratorError::Name { generator: name.to_owned(), source })?;
         let operation = OperationId { plan: self.tag, app, epoch: self.epoch, attempt: 1 };
+        // Argo CD refuses any other revision than the one that it follows by itself.
+        let follows = generator.automated().is_some() && !seen.pinned;
+        let newest = Revisions::default();
         let request = SyncRequest {
-            project: &self.platform.argocd.root_project,
+            project: &generator.spec.project,
             operation: &operation,
-            revisions: &seen.revisions,
+            revisions: if follows { &newest } else { &seen.revisions },
             prune: false,
         };
         self.argocd.sync(name, request).await.map_err(|source| refused(name, source))?;
         let began = Instant::now();
         while began.elapsed() < OPERATION_TIMEOUT {
             tokio::time::sleep(POLL).await;
-            let what = format!("the generator `{name}` cannot be read");
-            let application =
-                self.applications.get(name).await.map_err(RequestError::because(what))?;
+            let application = self.read(name).await?;
             match gate::operation(&observe(&application)?, &operation) {
                 OperationProgress::Succeeded(_) => return Ok(application),
                 OperationProgress::Failed { message } => return Err(failed(name, &message)),
@@ -190,50 +269,6 @@ impl Generators<'_> {
             }
         }
         Err(GeneratorError::Unfinished { generator: name.to_owned(), after: OPERATION_TIMEOUT })
-    }
-
-    /// Whether a child creates Applications: those are in the generators' project.
-    async fn is_generator(&self, name: &str) -> Result<bool, GeneratorError> {
-        let what = format!("the Application `{name}` cannot be read");
-        let child = self.applications.get_opt(name).await.map_err(RequestError::because(what))?;
-        Ok(child.is_some_and(|child| self.is_in_root_project(&child)))
-    }
-
-    fn is_in_root_project(&self, application: &Application) -> bool {
-        application.spec.project == self.platform.argocd.root_project
-    }
-
-    /// Waits until every Application of these names is there, in the platform's project.
-    pub(crate) async fn await_children(
-        &self,
-        apps: &BTreeSet<String>,
-        generated: &Generated,
-    ) -> Result<Vec<Application>, GeneratorError> {
-        let began = Instant::now();
-        let timeout = if generated.sets { SETS_TIMEOUT } else { CHILDREN_TIMEOUT };
-        loop {
-            let listed = application::list(self.applications, |a| apps.contains(a.name())).await?;
-            let mut missing = apps.clone();
-            let mut elsewhere = Vec::new();
-            for application in &listed {
-                missing.remove(application.name());
-                if application.spec.project != self.platform.argocd.project {
-                    let project = application.spec.project.clone();
-                    elsewhere.push((application.name().to_owned(), project));
-                }
-            }
-            if !elsewhere.is_empty() {
-                let project = self.platform.argocd.project.clone();
-                return Err(GeneratorError::OtherProject { project, apps: elsewhere });
-            }
-            if missing.is_empty() {
-                return Ok(listed);
-            }
-            if began.elapsed() > timeout {
-                return Err(GeneratorError::NoApplications { apps: missing, after: timeout });
-            }
-            tokio::time::sleep(POLL).await;
-        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! `tiphys-run`; here it is carried out.
 
 mod app_resources;
+mod created;
 mod deploy;
 mod engine;
 mod frozen;

@@ -288,9 +288,8 @@ impl Teardown {
                 graph.borrow_mut().removed(self.plan.app(*app).app.name.as_str());
             }
         };
-        let project = &self.platform.argocd.project;
         let look = async |app: &str, evidence| {
-            context.app_resources.explain(app, project, collector.as_ref(), evidence).await
+            context.app_resources.explain(app, collector.as_ref(), evidence).await
         };
         Ok(self.engine.run(setup, lease, signals, &noted, look, context.updates).await?)
     }
@@ -311,8 +310,7 @@ impl Teardown {
     }
 
     fn hold(&self, run: &str) -> Hold {
-        let argocd = &self.platform.argocd;
-        Hold::new(&self.client, &argocd.namespace, &argocd.project, run)
+        Hold::new(&self.client, &self.platform.argocd, run)
     }
 
     /// The apps that go.
@@ -325,7 +323,7 @@ impl Teardown {
     fn removes(&self, application: &Application) -> bool {
         let removed =
             |app: &PlannedApp| app.role == Role::Act && app.app.name.as_str() == application.name();
-        application.spec.project == self.platform.argocd.project
+        self.platform.argocd.has_apps_in(&application.spec.project)
             && self.plan.apps.iter().any(removed)
     }
 }

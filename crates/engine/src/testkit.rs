@@ -11,6 +11,7 @@ apiVersion: tiphys.dev/v1alpha1
 kind: Platform
 metadata: { name: prod }
 spec:
+  source: { repoURL: https://git.example/platform.git, path: root }
   argocd: { access: kubernetes, project: apps, rootProject: roots }
   stacks: [{ name: s, apps: [{ name: a }, B] }]
 ";

@@ -106,6 +106,7 @@ struct Found {
     destinations: Vec<Destination>,
     /// Of each app, the criteria that do not hold.
     unmet: Vec<Vec<Arc<str>>>,
+    has_root_app: bool,
     root_name: String,
     root: Option<Seen>,
 }
@@ -118,6 +119,7 @@ impl Found {
             seen: vec![None; plan.apps.len()],
             destinations: vec![Destination::default(); plan.apps.len()],
             unmet: plan.apps.iter().map(|app| criteria::unprobed(&app.app.health)).collect(),
+            has_root_app: platform.argocd.has_root_app,
             root_name: names::root_application(platform),
             root: None,
         }
@@ -168,7 +170,7 @@ impl Found {
     }
 
     fn situation(&self, around: &Around) -> Situation {
-        let ready = around.project && self.root.is_some();
+        let ready = around.projects && (self.root.is_some() || !self.has_root_app);
         Situation {
             installed: if ready { Installed::Platform } else { Installed::ArgoCd },
             seen: self.seen.iter().zip(&self.unmet).map(with_criteria).collect(),
@@ -204,14 +206,16 @@ fn with_criteria((seen, unmet): (&Option<Seen>, &Vec<Arc<str>>)) -> Option<Seen>
 pub(crate) fn seen(application: &Application) -> Result<Seen, Unreadable> {
     let observation = application.observe()?;
     let health_since = application.health_since()?;
-    Ok(Seen { observation: observation.into(), health_since })
+    let project = application.spec.project.as_str().into();
+    Ok(Seen { observation: observation.into(), health_since, project })
 }
 
 /// What stands around the Applications.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Around {
-    /// The project of the apps is there.
-    project: bool,
+    /// The projects of the apps are there.
+    projects: bool,
+    /// Of all of them.
     windows: Vec<Value>,
     lease: Option<LeaseSeen>,
 }
@@ -219,20 +223,24 @@ struct Around {
 impl Around {
     async fn read(client: &Client, platform: &Platform) -> Result<Around, StatusError> {
         let namespace = &platform.argocd.namespace;
-        let projects = app_project::api(client, namespace);
-        let name = &platform.argocd.project;
-        let what = format!("the AppProject `{name}` cannot be read");
-        let project = projects.get_opt(name).await.map_err(RequestError::because(what))?;
+        let api = app_project::api(client, namespace);
+        let (mut projects, mut windows) = (true, Vec::new());
+        for name in &platform.argocd.projects {
+            let what = format!("the AppProject `{name}` cannot be read");
+            let found = api.get_opt(name).await.map_err(RequestError::because(what))?;
+            projects &= found.is_some();
+            let of_project = found.as_ref().and_then(|found| {
+                found.data.pointer("/spec/syncWindows").and_then(Value::as_array)
+            });
+            windows.extend(of_project.into_iter().flatten().cloned());
+        }
         let leases: Api<LeaseObject> = Api::namespaced(client.clone(), namespace);
         let name = names::own(platform);
         let what = format!("the Lease `{name}` cannot be read");
         let lease = leases.get_opt(&name).await.map_err(RequestError::because(what))?;
-        let windows = project.as_ref().and_then(|project| {
-            project.data.pointer("/spec/syncWindows").and_then(Value::as_array).cloned()
-        });
         Ok(Around {
-            project: project.is_some(),
-            windows: windows.unwrap_or_default(),
+            projects,
+            windows,
             lease: lease.and_then(|lease| lease_seen(&lease, Timestamp::now())),
         })
     }

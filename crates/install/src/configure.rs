@@ -39,7 +39,7 @@ use retry::again;
 pub use roles::{Grants, grants};
 pub use rotate::rotate;
 use tiphys_cluster::names::{FIELD_MANAGER, Purpose};
-use tiphys_cluster::{Cause, encoded};
+use tiphys_cluster::{Cause, RequestError, encoded};
 pub use tokens::TokenError;
 use tokens::TokenIssuer;
 
@@ -116,6 +116,7 @@ pub enum ConfigureError {
     Desired(#[from] DesiredError),
     Installation(#[from] InstallationError),
     Intent(#[from] IntentError),
+    Request(#[from] RequestError),
     /// The root app syncs by itself.
     Automated {
         /// The root app, in words.
@@ -130,6 +131,7 @@ impl Explain for ConfigureError {
             ConfigureError::Desired(error) => error.explain(),
             ConfigureError::Installation(error) => error.explain(),
             ConfigureError::Intent(error) => error.explain(),
+            ConfigureError::Request(error) => error.explain(),
             ConfigureError::Automated { object } => Explanation::new(
                 Exit::Configuration,
                 format!("{object} syncs by itself"),
@@ -149,8 +151,10 @@ pub async fn configure(
     git: &Git,
     mode: Mode,
 ) -> Result<Configured, ConfigureError> {
-    let desired = objects::desired(platform, git)?;
+    objects::check(&platform.argocd)?;
     installation::check(client, &platform.argocd.namespace).await?;
+    let shared = projects::shared(client, platform).await?;
+    let desired = objects::desired(platform, git, &shared);
     let (mut intents, mut left_out) = (Vec::new(), Vec::new());
     for desired in desired {
         let dispensable = desired.is_cluster_wide().then(|| desired.object.clone());

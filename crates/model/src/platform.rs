@@ -38,16 +38,50 @@ pub struct Source {
     pub repo_url: String,
     pub target_revision: String,
     pub path: String,
+    pub tool: SourceTool,
+}
+
+/// What makes manifests of the root app's source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SourceTool {
+    /// Helm, which gets the revision as a parameter, so that it can pin what it renders.
+    #[default]
+    Chart,
+    /// Nothing, or what Argo CD finds there: it is a folder of manifests.
+    Directory { recurse: bool },
 }
 
 /// Where the platform's Applications live in Argo CD.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArgoCd {
     pub namespace: String,
-    pub project: String,
+    /// The AppProjects of the apps; at least one. Others may have Applications there too.
+    pub projects: Vec<String>,
     pub root_project: String,
+    /// A root app creates the Applications. Without it, somebody else does.
+    pub has_root_app: bool,
     pub access: ArgoCdAccess,
     pub allowed: Allowed,
+}
+
+impl ArgoCd {
+    /// Whether apps of the platform may be in this project.
+    #[must_use]
+    pub fn has_apps_in(&self, project: &str) -> bool {
+        self.projects.iter().any(|ours| ours == project)
+    }
+
+    /// Whether apps or generators of the platform may be in this project.
+    #[must_use]
+    pub fn uses(&self, project: &str) -> bool {
+        self.all_projects().any(|ours| ours == project)
+    }
+
+    /// The projects of the apps, and that of the root app, if there is one.
+    pub fn all_projects(&self) -> impl Iterator<Item = &str> {
+        let root = self.has_root_app.then_some(&self.root_project);
+        self.projects.iter().chain(root).map(String::as_str)
+    }
 }
 
 /// What the project of the apps lets them be made of. What is not given is not limited; a list

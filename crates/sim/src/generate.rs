@@ -80,8 +80,9 @@ pub fn platform(shape: Shape, chance: &mut Chance) -> Platform {
         teardown: tiphys_model::platform::TeardownPolicy::default(),
         argocd: ArgoCd {
             namespace: "argocd".to_owned(),
-            project: "platform".to_owned(),
+            projects: vec!["platform".to_owned()],
             root_project: "platform-root".to_owned(),
+            has_root_app: true,
             access: ArgoCdAccess::Api,
             allowed: Allowed::default(),
         },

@@ -123,6 +123,18 @@ document! {
         target_revision: Option<String> = optional("targetRevision"),
         #[schemars(schema_with = "schema::text")]
         path: String = required("path"),
+        /// Given where the path is no chart, but a folder of manifests.
+        #[schemars(with = "DirectoryDocument")]
+        directory: Option<DirectoryDocument> = optional("directory"),
+    }
+}
+
+document! {
+    #[schemars(rename = "Directory")]
+    DirectoryDocument, "a directory" {
+        /// Folders in the folder count too.
+        #[schemars(with = "bool")]
+        recurse: Option<bool> = optional("recurse"),
     }
 }
 

@@ -118,6 +118,12 @@ pub(crate) fn texts(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "array", "items": text(generator) })
 }
 
+pub(crate) fn some_texts(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array", "items": text(generator), "minItems": 1, "uniqueItems": true,
+    })
+}
+
 pub(crate) fn kinds(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",

@@ -1,11 +1,17 @@
-//! Whose the project of a platform is. A copy of a platform file under another name would deploy and
+//! Whose the projects of a platform are. A copy of a platform file under another name would deploy and
 //! remove what belongs to the first platform.
 
+use std::collections::BTreeSet;
+
+use kube::api::DynamicObject;
 use kube::{Client, ResourceExt};
+use serde_json::Value;
 use tiphys_argocd::app_project;
-use tiphys_cluster::names::PLATFORM_LABEL;
+use tiphys_cluster::names::{HOLD, PLATFORM_LABEL};
 use tiphys_cluster::{Cause, RequestError};
 use tiphys_model::{Exit, Explain, Explanation, Platform};
+
+use crate::hold::windows;
 
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.explain())]
@@ -15,6 +21,12 @@ pub enum ClaimError {
         project: String,
         platform: String,
         owner: String,
+    },
+    /// Another platform shares the project, and a run of it is under way or was interrupted.
+    HeldByAnother {
+        project: String,
+        run: String,
+        apps: BTreeSet<String>,
     },
     Request(#[from] RequestError),
 }
@@ -29,32 +41,106 @@ impl Explain for ClaimError {
             )
             .hint(format!(
                 "use the file of the platform `{owner}`, or give this one a project of its own in \
-                 `spec.argocd.project`"
+                 `spec.argocd.projects`"
             )),
+            ClaimError::HeldByAnother { project, run, apps } => {
+                let apps: Vec<&str> = apps.iter().map(String::as_str).collect();
+                Explanation::new(
+                    Exit::Held,
+                    format!("another platform holds apps in the AppProject `{project}`"),
+                    format!("its window `{HOLD} {run}` lists {}", apps.join(", ")),
+                )
+                .hint(
+                    "wait for that run, or let it be finished; two platforms that are deployed at \
+                     the same time need a project each",
+                )
+            }
             ClaimError::Request(error) => error.explain(),
         }
     }
 }
 
 /// A project without a label was not made by `tiphys configure`, and is whoever's uses it.
-pub async fn refuse_project_of_another(
+pub async fn refuse_projects_of_others(
     client: &Client,
     platform: &Platform,
 ) -> Result<(), ClaimError> {
     let projects = app_project::api(client, &platform.argocd.namespace);
-    let project = &platform.argocd.project;
-    let what = format!("the AppProject `{project}` cannot be read");
-    let found = match projects.get_opt(project).await.map_err(RequestError::because(what)) {
-        // The CRD is gone with Argo CD.
-        Err(error) if error.cause() == Cause::NotFound => None,
-        found => found?,
-    };
-    match found.and_then(|found| found.labels().get(PLATFORM_LABEL).cloned()) {
-        Some(owner) if owner != platform.name.as_str() => Err(ClaimError::AnotherPlatform {
-            project: project.clone(),
-            platform: platform.name.to_string(),
-            owner,
-        }),
+    for project in &platform.argocd.projects {
+        let what = format!("the AppProject `{project}` cannot be read");
+        match projects.get_opt(project).await.map_err(RequestError::because(what)) {
+            // The CRD is gone with Argo CD.
+            Err(error) if error.cause() == Cause::NotFound => {}
+            Err(error) => return Err(error.into()),
+            Ok(Some(found)) => refuse_of_another(platform, project, &found)?,
+            Ok(None) => {}
+        }
+    }
+    Ok(())
+}
+
+fn refuse_of_another(
+    platform: &Platform,
+    project: &str,
+    found: &DynamicObject,
+) -> Result<(), ClaimError> {
+    match found.labels().get(PLATFORM_LABEL) {
+        Some(owner) if owner == platform.name.as_str() => return Ok(()),
+        Some(owner) => {
+            return Err(ClaimError::AnotherPlatform {
+                project: project.to_owned(),
+                platform: platform.name.to_string(),
+                owner: owner.clone(),
+            });
+        }
+        None => {}
+    }
+    let windows = found.data.pointer("/spec/syncWindows").and_then(Value::as_array);
+    let windows = windows.map(Vec::as_slice).unwrap_or_default();
+    let apps = windows::held(windows);
+    let ours = platform.apps.iter().any(|app| apps.contains(app.name.as_str()));
+    match windows::held_by(windows) {
+        Some(run) if !ours && !apps.is_empty() => {
+            Err(ClaimError::HeldByAnother { project: project.to_owned(), run, apps })
+        }
         Some(_) | None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::graph::tests::platform;
+
+    fn project(label: Option<&str>, held: &[&str]) -> DynamicObject {
+        let window = json!({ "description": "tiphys hold 0123-4", "applications": held });
+        let label = label.map(|platform| json!({ PLATFORM_LABEL: platform }));
+        serde_json::from_value(json!({
+            "metadata": { "name": "default", "labels": label },
+            "spec": { "syncWindows": [window] },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_project_is_shared_until_another_platform_marks_or_holds_it() {
+        let platform = platform();
+        let judged = |label, held: &[&str]| {
+            let judged = refuse_of_another(&platform, "default", &project(label, held));
+            judged.map_err(|error| error.explain().what)
+        };
+        assert_eq!(judged(None, &[]), Ok(()));
+        assert_eq!(judged(None, &["b", "gone"]), Ok(()), "an earlier run of ours");
+        assert_eq!(judged(Some("prod"), &["x"]), Ok(()), "no other platform is there");
+        assert_eq!(
+            judged(Some("other"), &[]).unwrap_err(),
+            "the AppProject `default` belongs to another platform than `prod`"
+        );
+        assert_eq!(
+            judged(None, &["x"]).unwrap_err(),
+            "another platform holds apps in the AppProject `default`"
+        );
     }
 }

@@ -137,14 +137,14 @@ impl DeployedGraph {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use tiphys_model::Platform;
     use tiphys_spec::{Source, Sources};
 
     use super::*;
 
     /// `b` depends on `a`.
-    pub(super) fn platform() -> Platform {
+    pub(crate) fn platform() -> Platform {
         let file = "\
 apiVersion: tiphys.dev/v1alpha1
 kind: Platform

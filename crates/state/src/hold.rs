@@ -1,12 +1,15 @@
-//! The hold: automated sync is denied to apps that are not Done yet.
+//! The hold: automated sync is denied to apps that are not Done yet, and to the generators that
+//! would change them meanwhile.
 //!
-//! [`decide`] says what to do to get it, [`wanted`] what to do when others change it; this file asks
-//! the API server, and tells the time.
+//! A sync window stands in an AppProject, and which project an app will be in is known only when
+//! its Application is there. So apps are held in all projects of the platform. [`decide`] says what
+//! to do to get the hold; this file looks, and tells the time.
 
 mod batch;
 mod decide;
 mod error;
 mod others;
+mod project;
 #[cfg(test)]
 mod tests;
 mod wanted;
@@ -14,59 +17,67 @@ mod watch;
 pub mod windows;
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
 use std::time::Duration;
 
-use kube::api::{DynamicObject, Patch, PatchParams};
+use futures::future::try_join_all;
 use kube::{Api, Client};
-use serde_json::{Value, json};
+use tiphys_argocd::application::{self, Application};
+use tiphys_argocd::rest::CallError;
+use tiphys_model::platform::ArgoCd;
+use tiphys_run::Time;
+use tokio::time::Instant;
 
-use batch::Batch;
 pub use decide::Why;
 use decide::{Change, Holding, Next, Seen};
 pub use error::HoldError;
-use tiphys_argocd::app_project;
-use tiphys_argocd::application::{self, Application};
-use tiphys_argocd::rest::CallError;
-use tiphys_cluster::RequestError;
-use tiphys_cluster::names::FIELD_MANAGER;
-use tiphys_run::Time;
-use tokio::time::Instant;
-use wanted::{Project, Wanted};
+use project::ProjectHold;
 
-/// The window in the platform's AppProject.
+/// The windows in the projects of a platform.
 pub struct Hold {
-    projects: Api<DynamicObject>,
-    project: String,
-    run: String,
-    /// Apps to be released.
-    pending: Batch,
-    wanted: tokio::sync::Mutex<Wanted>,
-    /// Warnings that have not been shown yet.
-    warnings: Mutex<Vec<String>>,
+    /// Of the apps; at least one.
+    projects: Vec<ProjectHold>,
+    /// Of the root app, where only generators are.
+    root: Option<ProjectHold>,
 }
 
 impl Hold {
     #[must_use]
-    pub fn new(client: &Client, namespace: &str, project: &str, run: &str) -> Self {
+    pub fn new(client: &Client, argocd: &ArgoCd, run: &str) -> Self {
+        let hold = |project: &String| ProjectHold::new(client, &argocd.namespace, project, run);
         Hold {
-            projects: app_project::api(client, namespace),
-            project: project.to_owned(),
-            run: run.to_owned(),
-            pending: Batch::default(),
-            wanted: tokio::sync::Mutex::default(),
-            warnings: Mutex::default(),
+            projects: argocd.projects.iter().map(hold).collect(),
+            root: argocd.has_root_app.then(|| hold(&argocd.root_project)),
         }
     }
 
-    /// The AppProject whose window it is.
-    pub fn project(&self) -> &str {
-        &self.project
+    /// The same without projects that are not there, as in a teardown that is repeated.
+    pub async fn where_there_is_a_project(mut self) -> Result<Self, HoldError> {
+        let mut there = Vec::new();
+        for project in self.projects {
+            if project.is_there().await? {
+                there.push(project);
+            }
+        }
+        self.projects = there;
+        Ok(self)
     }
 
-    /// The apps that are held now, by this run or an earlier one.
+    /// The projects of the apps, as one says it.
+    #[must_use]
+    pub fn projects(&self) -> String {
+        in_words(&self.projects.iter().collect::<Vec<_>>())
+    }
+
+    /// Whether this is a project of the apps.
+    #[must_use]
+    pub fn is_in(&self, project: &str) -> bool {
+        self.projects.iter().any(|one| one.project == project)
+    }
+
+    /// The apps and generators that are held now, by this run or an earlier one.
     pub async fn held(&self) -> Result<BTreeSet<String>, HoldError> {
-        Ok(windows::held(&self.read().await?.windows))
+        let held = try_join_all(self.all().map(ProjectHold::held)).await?;
+        Ok(held.into_iter().flatten().collect())
     }
 
     /// Holds apps, beside those that are held already, once none of them has an automated
@@ -77,126 +88,117 @@ impl Hold {
         applications: &Api<Application>,
         terminate: impl AsyncFn(&str) -> Result<(), CallError>,
     ) -> Result<(), HoldError> {
-        let began = Instant::now();
-        let now = || Time::START + began.elapsed();
-        let (mut holding, mut next) = Holding::begin(now());
-        loop {
-            let seen = match next {
-                Next::Look { after } => look(applications, apps, after).await?,
-                Next::Terminate { app, look_after } => {
-                    let stopped = terminate(&app).await;
-                    stopped.map_err(|source| HoldError::NotStopped { app, source })?;
-                    look(applications, apps, look_after).await?
-                }
-                Next::Hold => Seen::Held { added: self.write(&Change::Hold(apps.clone())).await? },
-                Next::Release(added) => {
-                    self.write(&Change::Release(added)).await?;
-                    Seen::Released
-                }
-                Next::Done => {
-                    self.wanted.lock().await.begin();
-                    return Ok(());
-                }
-                Next::GiveUp(why) => {
-                    return Err(HoldError::NeverIdle { project: self.project.clone(), why });
-                }
-            };
-            next = holding.decide(now(), seen);
-        }
+        let projects: Vec<&ProjectHold> = self.projects.iter().collect();
+        hold_when_idle(&projects, apps, applications, terminate).await
+    }
+
+    /// The same for a generator, in its own project if that is one of the platform's.
+    pub async fn hold_generator_when_idle(
+        &self,
+        generator: &Application,
+        applications: &Api<Application>,
+        terminate: impl AsyncFn(&str) -> Result<(), CallError>,
+    ) -> Result<(), HoldError> {
+        let Some(project) = self.all().find(|one| one.project == generator.spec.project) else {
+            return Ok(());
+        };
+        let name = [generator.name().to_owned()].into();
+        hold_when_idle(&[project], &name, applications, terminate).await
     }
 
     /// Holds one more app, whatever is under way.
     pub async fn hold_now(&self, app: &str) -> Result<(), HoldError> {
-        self.write(&Change::Hold([app.to_owned()].into())).await.map(|_| ())
+        write(&self.projects, &Change::Hold([app.to_owned()].into())).await.map(|_| ())
     }
 
     /// Lets automated sync resume for an app. Concurrent calls share one write.
     pub async fn release_batched(&self, app: &str) -> Result<(), HoldError> {
-        let written = self.pending.together(app, async |ready| {
-            self.write(&Change::Release(ready.clone())).await.map(|_| ())
-        });
-        written.await
+        let written = self.projects.iter().map(|project| project.release_batched(app));
+        try_join_all(written).await.map(|_| ())
     }
 
-    /// Releases apps that no longer exist.
-    pub async fn release_all(&self, apps: &BTreeSet<String>) -> Result<(), HoldError> {
-        self.write(&Change::Release(apps.clone())).await.map(|_| ())
-    }
-
-    async fn read(&self) -> Result<Project, HoldError> {
-        let what = format!("the AppProject `{}` cannot be read", self.project);
-        let project =
-            self.projects.get(&self.project).await.map_err(RequestError::because(what))?;
-        let windows = project.data.pointer("/spec/syncWindows").and_then(Value::as_array);
-        Ok(Project {
-            windows: windows.cloned().unwrap_or_default(),
-            version: project.metadata.resource_version,
-            managers: project.metadata.managed_fields.unwrap_or_default(),
-        })
-    }
-
-    async fn write(&self, change: &Change) -> Result<BTreeSet<String>, HoldError> {
-        let mut wanted = self.wanted.lock().await;
-        self.write_as(&mut wanted, change).await
-    }
-
-    /// Changes who is held; the apps that were not yet so. Somebody else's change in between
-    /// starts it over. The hold of a run that came after this one is left alone.
-    async fn write_as(
-        &self,
-        wanted: &mut Wanted,
-        change: &Change,
-    ) -> Result<BTreeSet<String>, HoldError> {
-        let what = format!("the hold in the AppProject `{}` cannot be changed", self.project);
-        let params =
-            PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-        for attempt in 1.. {
-            let project = self.read().await?;
-            let missing = change.missing(&windows::held(&project.windows));
-            let (apps, changed) = match wanted.decide(&project, &self.run, change) {
-                wanted::Next::Nothing => {
-                    wanted.confirm(&project, change);
-                    return Ok(missing);
-                }
-                wanted::Next::LeaveAlone { run } => {
-                    if wanted.learns_of(&run) {
-                        let project = &self.project;
-                        self.warn(format!(
-                            "the hold in the AppProject `{project}` belongs to run {run} now, which \
-                             came after this one: it is left alone"
-                        ));
-                    }
-                    return Ok(BTreeSet::new());
-                }
-                wanted::Next::GiveUp(change) => {
-                    return Err(HoldError::Overruled { project: self.project.clone(), change });
-                }
-                wanted::Next::Write { apps, changed } => (apps, changed),
-            };
-            let patch = json!({
-                "metadata": { "resourceVersion": project.version },
-                "spec": { "syncWindows": windows::holding(&project.windows, &apps, &self.run) },
-            });
-            let before = wanted.clone();
-            wanted.write(&apps);
-            match self.projects.patch(&self.project, &params, &Patch::Merge(&patch)).await {
-                Ok(_) => {
-                    wanted.written(changed.is_some());
-                    if let Some(changed) = changed {
-                        self.warn(self.set_again(&changed, wanted.set_again));
-                    }
-                    return Ok(missing);
-                }
-                Err(kube::Error::Api(status))
-                    if status.code == 409 && decide::writes_again(attempt) =>
-                {
-                    *wanted = before;
-                }
-                Err(error) => return Err(RequestError::because(what)(error).into()),
+    /// Releases apps and generators, wherever they are held.
+    pub async fn release_all(&self, names: &BTreeSet<String>) -> Result<(), HoldError> {
+        for project in self.all() {
+            let held = &project.held().await? & names;
+            if !held.is_empty() {
+                project.write(&Change::Release(held)).await?;
             }
         }
-        unreachable!("the loop ends by returning")
+        Ok(())
     }
+
+    /// Releases all but these apps, unless one of them is still held: generators would change it.
+    pub async fn release_generators(&self, apps: &BTreeSet<String>) -> Result<(), HoldError> {
+        let held = self.held().await?;
+        if held.is_disjoint(apps) && !held.is_empty() {
+            self.release_all(&held).await?;
+        }
+        Ok(())
+    }
+
+    /// Releases all that this platform holds.
+    pub async fn release_everything(&self) -> Result<(), HoldError> {
+        self.release_generators(&BTreeSet::new()).await
+    }
+
+    fn all(&self) -> impl Iterator<Item = &ProjectHold> {
+        self.projects.iter().chain(&self.root)
+    }
+}
+
+fn in_words(projects: &[&ProjectHold]) -> String {
+    let names: Vec<&str> = projects.iter().map(|one| &*one.project).collect();
+    let noun = if names.len() == 1 { "project" } else { "projects" };
+    format!("the {noun} `{}`", names.join("`, `"))
+}
+
+async fn hold_when_idle(
+    projects: &[&ProjectHold],
+    names: &BTreeSet<String>,
+    applications: &Api<Application>,
+    terminate: impl AsyncFn(&str) -> Result<(), CallError>,
+) -> Result<(), HoldError> {
+    let began = Instant::now();
+    let now = || Time::START + began.elapsed();
+    let (mut holding, mut next) = Holding::begin(now());
+    loop {
+        let seen = match next {
+            Next::Look { after } => look(applications, names, after).await?,
+            Next::Terminate { app, look_after } => {
+                let stopped = terminate(&app).await;
+                stopped.map_err(|source| HoldError::NotStopped { app, source })?;
+                look(applications, names, look_after).await?
+            }
+            Next::Hold => {
+                let added = write(projects.iter().copied(), &Change::Hold(names.clone())).await?;
+                Seen::Held { added }
+            }
+            Next::Release(added) => {
+                write(projects.iter().copied(), &Change::Release(added)).await?;
+                Seen::Released
+            }
+            Next::Done => {
+                for project in projects {
+                    project.begin().await;
+                }
+                return Ok(());
+            }
+            Next::GiveUp(why) => {
+                return Err(HoldError::NeverIdle { projects: in_words(projects), why });
+            }
+        };
+        next = holding.decide(now(), seen);
+    }
+}
+
+/// Changes who is held in all of these; the apps that were not yet so in one of them.
+async fn write(
+    projects: impl IntoIterator<Item = &ProjectHold>,
+    change: &Change,
+) -> Result<BTreeSet<String>, HoldError> {
+    let written = projects.into_iter().map(|project| project.write(change));
+    Ok(try_join_all(written).await?.into_iter().flatten().collect())
 }
 
 /// Waits, and looks for an app that Argo CD is syncing by itself.

@@ -62,7 +62,7 @@ spec:
 ";
 const CHECKSUM: &str = "6356b73f40c937cd6005466a21d35c90abfabb58190f9d44444d58c4513bb173";
 
-const CASES: [(&str, &str, i32); 52] = [
+const CASES: [(&str, &str, i32); 51] = [
     ("bootstrap-absent-manifests", "bootstrap -f absent.yaml --kubeconfig kubeconfig", 3),
     ("bootstrap-no-pins", "bootstrap --kubeconfig kubeconfig", 3),
     ("bootstrap-other-checksum", "bootstrap -f bootstrap.yaml --kubeconfig kubeconfig", 3),
@@ -71,7 +71,6 @@ const CASES: [(&str, &str, i32); 52] = [
     ("bootstrap-render-json", "bootstrap -f pinned.yaml --render -o json", 0),
     ("bootstrap-unreachable", "bootstrap -f pinned.yaml --kubeconfig kubeconfig", 6),
     ("configure-no-platform", "configure -f nowhere.yaml --kubeconfig kubeconfig", 3),
-    ("configure-no-source", "configure -f without-source.yaml --kubeconfig kubeconfig", 3),
     ("configure-one-project", "configure -f one-project.yaml --kubeconfig kubeconfig", 3),
     ("configure-no-kubeconfig", "configure --kubeconfig nowhere", 3),
     ("configure-broken-kubeconfig", "configure --kubeconfig platform.yaml", 3),
@@ -130,8 +129,6 @@ fn what_is_missing_is_said_before_anything_is_changed() {
     let here = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(here.path().join(name), text).unwrap();
     write("platform.yaml", PLATFORM);
-    let without_source: Vec<&str> = PLATFORM.lines().filter(|l| !l.contains("source")).collect();
-    write("without-source.yaml", &without_source.join("\n"));
     let one =
         PLATFORM.replace("  stacks", "  argocd: { project: apps, rootProject: apps }\n  stacks");
     write("one-project.yaml", &one);

@@ -12,6 +12,7 @@ mod frozen;
 mod health;
 mod hold;
 mod in_flight;
+mod layouts;
 mod nested;
 mod obstacle;
 mod odd;
@@ -61,6 +62,8 @@ fn runs() -> Vec<Case> {
         Case::new("deploy_of_hundreds_of_apps", scale::of_hundreds).disruptive().soak(),
         Case::new("deploy_is_flat_among_thousands_of_applications", scale::among_thousands).soak(),
         Case::new("deploy_takes_revisions_as_people_write_them", revisions::as_people_write_them),
+        Case::new("deploy_of_automated_stacks_in_projects_of_others", layouts::of_automated_stacks),
+        Case::new("deploy_of_applications_made_by_hand", layouts::made_by_hand),
         Case::new("deploy_warns_of_what_it_passes_over", warning::of_what_a_run_passes_over),
         Case::new("deploy_of_a_part_and_without_changes", scope::of_a_part),
         Case::new("deploy_fails_when_something_degrades_later", scope::of_what_degrades_later),

@@ -45,7 +45,7 @@ impl PlatformRepository {
             name: named(platform.name.as_str()),
             repo_url: repo_url.to_owned(),
             target_revision: "main".to_owned(),
-            project: named(&platform.argocd.project),
+            project: named(platform.argocd.projects.first().map_or("platform", String::as_str)),
             root_project: named(&platform.argocd.root_project),
             namespace_prefix: String::new(),
             hold: Some(platform.policies.hold),

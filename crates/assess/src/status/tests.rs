@@ -63,8 +63,9 @@ fn platform(hold: Hold) -> Platform {
         teardown: tiphys_model::platform::TeardownPolicy::default(),
         argocd: ArgoCd {
             namespace: "argocd".to_owned(),
-            project: "apps".to_owned(),
+            projects: vec!["apps".to_owned()],
             root_project: "roots".to_owned(),
+            has_root_app: true,
             access: tiphys_model::platform::ArgoCdAccess::default(),
             allowed: tiphys_model::platform::Allowed::default(),
         },
@@ -194,7 +195,7 @@ impl Case {
 }
 
 fn seen(observation: Observation) -> Seen {
-    Seen { observation: observation.into(), health_since: None }
+    Seen { observation: observation.into(), health_since: None, project: "apps".into() }
 }
 
 /// `db > api web`: a root cause, and what it affects.

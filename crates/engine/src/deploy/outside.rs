@@ -68,9 +68,21 @@ impl Outside {
         self.before.keys().cloned()
     }
 
-    /// Lets go of what Argo CD would leave as it is; returns what stays held.
-    pub(super) async fn let_go(&self) -> Result<Vec<String>, DeployError> {
-        if self.before.is_empty() || self.platform.policies.hold == platform::Hold::Always {
+    /// Lets go of what Argo CD would leave as it is; returns what stays held. Generators go last.
+    pub(super) async fn let_go(&self, succeeded: bool) -> Result<Vec<String>, DeployError> {
+        if self.platform.policies.hold == platform::Hold::Always {
+            return Ok(Vec::new());
+        }
+        let stay = self.let_go_of_apps().await?;
+        if succeeded && stay.is_empty() {
+            let apps = self.platform.apps.iter().map(|app| app.name.to_string()).collect();
+            self.hold.release_generators(&apps).await?;
+        }
+        Ok(stay)
+    }
+
+    async fn let_go_of_apps(&self) -> Result<Vec<String>, DeployError> {
+        if self.before.is_empty() {
             return Ok(Vec::new());
         }
         for look in 1.. {

@@ -62,7 +62,7 @@ async fn lease_hold_root_graph_run_and_giving_back() {
 async fn what_a_scope_leaves_out_stays_held_until_its_turn_comes() {
     let server = argocd::server(&["a", "b"]);
     let only_a: Scope = "app:a".parse().unwrap();
-    let notes = std::cell::RefCell::<Vec<String>>::default();
+    let notes = RefCell::<Vec<String>>::default();
     let updates = |update| {
         if let RunUpdate::Note(note) = update {
             notes.borrow_mut().push(note);
@@ -241,7 +241,7 @@ async fn criteria_on_another_cluster_are_refused_before_any_app_is_synced() {
 async fn what_an_earlier_hold_has_frozen_is_freed() {
     let server = argocd::server(&["a", "b"]);
     assert_eq!(run(&server).await.unwrap(), Verdict::Succeeded);
-    let hold = Hold::new(&server.client(), "argocd", "apps", "killed");
+    let hold = Hold::new(&server.client(), &testkit::platform().argocd, "killed");
     hold.hold_now("b").await.unwrap();
     argocd::freeze(&server, "b");
     let began = tokio::time::Instant::now();
@@ -254,7 +254,7 @@ async fn what_an_earlier_hold_has_frozen_is_freed() {
 async fn what_stays_frozen_ends_a_deployment_within_two_minutes_with_what_to_do() {
     let server = argocd::server(&["a", "b"]);
     run(&server).await.unwrap();
-    Hold::new(&server.client(), "argocd", "apps", "killed").hold_now("b").await.unwrap();
+    Hold::new(&server.client(), &testkit::platform().argocd, "killed").hold_now("b").await.unwrap();
     argocd::freeze(&server, "b");
     // A controller that refreshes the root app and nothing else.
     server.control(|objects, path| {
@@ -284,7 +284,7 @@ async fn what_others_do_not_let_through_is_told_before_anything_is_changed() {
         "kind": "deny", "schedule": "* * * * *", "duration": "24h", "applications": ["b"],
     });
     server.put(PROJECT, json!({ "spec": { "syncWindows": [deny] } }));
-    let warnings = std::cell::RefCell::<Vec<String>>::default();
+    let warnings = RefCell::<Vec<String>>::default();
     let updates = |update| {
         if let RunUpdate::Warning(warning) = update {
             warnings.borrow_mut().push(warning);

@@ -18,7 +18,7 @@ fn apps(names: &[&str]) -> BTreeSet<String> {
 /// Both apps are held, and the operations of these are frozen.
 async fn server(frozen: &[&str]) -> (Server, Hold) {
     let server = argocd::server(&[]);
-    let hold = Hold::new(&server.client(), "argocd", "apps", "run-1");
+    let hold = Hold::new(&server.client(), &testkit::platform().argocd, "run-1");
     for app in ["a", "b"] {
         server.put(&application(app), argocd::unsynced("apps"));
         hold.hold_now(app).await.unwrap();

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use tiphys_argocd::application::Unreadable;
 use tiphys_argocd::rest::{CallError, Refusal};
+use tiphys_argocd::sync_windows::Denied;
 use tiphys_cluster::RequestError;
 use tiphys_model::{Exit, Explain, Explanation, NameError};
+use tiphys_state::hold::HoldError;
 
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.explain())]
@@ -65,10 +67,26 @@ pub enum GeneratorError {
         source: CallError,
     },
     OtherProject {
-        project: String,
+        projects: Vec<String>,
         /// Each with the project that it is in.
         apps: Vec<(String, String)>,
     },
+    /// A generator is in a project where it cannot be held.
+    Elsewhere {
+        generator: String,
+        project: String,
+    },
+    /// An app of the platform creates others of it.
+    AppCreates {
+        app: String,
+        apps: Vec<String>,
+    },
+    /// A sync window of others.
+    Denied {
+        generator: String,
+        denied: Denied,
+    },
+    Hold(#[from] HoldError),
     NoApplications {
         apps: BTreeSet<String>,
         after: Duration,
@@ -139,15 +157,24 @@ impl Explain for GeneratorError {
                 format!("after {} s {lack}", after.as_secs()),
             )
             .hint("see what `kubectl describe applicationset` and its controller say"),
-            GeneratorError::OtherProject { project, apps } => {
-                let apps = apps.iter().map(|(app, project)| format!("{app} ({project})"));
-                Explanation::new(
-                    Exit::Configuration,
-                    format!("Applications of the platform are not in its project `{project}`"),
-                    apps.collect::<Vec<_>>().join(", "),
-                )
-                .hint("a hold on the project does not concern them: give them the right project")
-            }
+            GeneratorError::OtherProject { projects, apps } => other_project(projects, apps),
+            GeneratorError::Elsewhere { generator, project } => Explanation::new(
+                Exit::Configuration,
+                format!("the generator `{generator}` cannot be held"),
+                format!(
+                    "it creates apps of the platform, and is in the project `{project}`, which the \
+                     platform file does not name"
+                ),
+            )
+            .hint("add the project to `spec.argocd.projects`, and run `tiphys configure`"),
+            GeneratorError::AppCreates { app, apps } => app_creates(app, apps),
+            GeneratorError::Denied { generator, denied } => Explanation::new(
+                Exit::Failed,
+                format!("the generator `{generator}` cannot be synced now"),
+                denied.to_string(),
+            )
+            .hint("run the same command again when the window allows it"),
+            GeneratorError::Hold(error) => error.explain(),
             GeneratorError::NoApplications { apps, after } => {
                 let apps: Vec<&str> = apps.iter().map(String::as_str).collect();
                 Explanation::new(
@@ -160,6 +187,31 @@ impl Explain for GeneratorError {
             GeneratorError::Request(error) => error.explain(),
         }
     }
+}
+
+fn other_project(projects: &[String], apps: &[(String, String)]) -> Explanation {
+    let apps = apps.iter().map(|(app, project)| format!("{app} ({project})"));
+    Explanation::new(
+        Exit::Configuration,
+        format!("Applications of the platform are not in its project `{}`", projects.join("`, `")),
+        apps.collect::<Vec<_>>().join(", "),
+    )
+    .hint(
+        "a hold does not concern them there: add their project to `spec.argocd.projects` and run \
+         `tiphys configure`, or move them",
+    )
+}
+
+fn app_creates(app: &str, apps: &[String]) -> Explanation {
+    Explanation::new(
+        Exit::Configuration,
+        format!("the app `{app}` creates other apps of the platform"),
+        format!("before it is synced, there is no {}", apps.join(", ")),
+    )
+    .hint(format!(
+        "take `{app}` out of the platform file: what creates apps is synced before the run, and \
+         needs no place in the order"
+    ))
 }
 
 fn unanswered(set: &str, after: Duration, said: Option<&str>) -> Explanation {

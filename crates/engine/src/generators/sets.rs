@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::settled::{self, Rendering};
 use super::{GeneratorError, Generators, POLL, SETS_TIMEOUT};
-use tiphys_argocd::application::{self, Application, ResourceStatus};
+use tiphys_argocd::application::{self, Application};
 use tiphys_argocd::application_set::REFRESH;
 use tiphys_argocd::rest::{CallError, Refusal};
 use tiphys_cluster::RequestError;
@@ -29,20 +29,15 @@ const ROUND: Duration = Duration::from_secs(5);
 /// What takes longer than this, the run says that it waits for.
 const SAY_AFTER: Duration = Duration::from_secs(3);
 
-pub(super) fn is_application_set(resource: &ResourceStatus) -> bool {
-    resource.group == "argoproj.io" && resource.kind == "ApplicationSet"
-}
-
 impl Generators<'_> {
-    /// Waits until an ApplicationSet has made its Applications what they should be; those that are
-    /// generators themselves.
+    /// Waits until an ApplicationSet has made its Applications what they should be.
     pub(super) async fn settle(&self, name: &str) -> Result<Vec<String>, GeneratorError> {
         refuse_rolling_sync(name, &self.read_set(name).await?.data)?;
         let mut wait = Wait::new(self.note);
         loop {
             let set = self.await_answer(name, &mut wait).await?;
             let lack = match self.await_applications(name, &set).await? {
-                Progress::Settled { generators } => return Ok(generators),
+                Progress::Settled { made } => return Ok(made),
                 Progress::Lacks(lack) => lack,
             };
             wait.say(&format!("waiting for the ApplicationSet `{name}`: {lack}"));
@@ -105,8 +100,9 @@ impl Generators<'_> {
             return Ok(None);
         }
         let argocd = &self.platform.argocd;
-        let ours = |project: &&str| [&*argocd.project, &*argocd.root_project].contains(project);
-        let project = settled::project(set).filter(ours).unwrap_or(&argocd.project);
+        let ours = |project: &&str| argocd.uses(project);
+        let first = argocd.projects.first().map(String::as_str).unwrap_or_default();
+        let project = settled::project(set).filter(ours).unwrap_or(first);
         let applications = self.argocd.render(set, project).await?;
         let project = project.to_owned();
         Ok(applications.map(|applications| Rendering { applications, project }))
@@ -140,11 +136,8 @@ impl Generators<'_> {
             let set = self.read_set(name).await?;
             let children = application::list(&applications, |a| is_made_by(a, name)).await?;
             let Some(lack) = settled::unsettled(&set, &children, rendering.as_ref()) else {
-                let root_project = &*self.platform.argocd.root_project;
-                let generators =
-                    children.iter().filter(|child| child.data["spec"]["project"] == root_project);
-                let generators = generators.map(ResourceExt::name_any).collect();
-                return Ok(Progress::Settled { generators });
+                let made = children.iter().map(ResourceExt::name_any).collect();
+                return Ok(Progress::Settled { made });
             };
             if began.elapsed() > ROUND {
                 return Ok(Progress::Lacks(lack));
@@ -156,9 +149,9 @@ impl Generators<'_> {
 
 /// How far a set has come.
 enum Progress {
-    /// With those of its Applications that are generators.
+    /// With its Applications.
     Settled {
-        generators: Vec<String>,
+        made: Vec<String>,
     },
     Lacks(String),
 }

@@ -10,6 +10,7 @@ use tiphys_cluster::names::Purpose;
 use tiphys_cluster::scripted::{Answer, Asked};
 use tiphys_model::{Exit, Explain};
 
+use super::children::CHILDREN_TIMEOUT;
 use super::*;
 use crate::testkit;
 use crate::testkit::argocd::{self, ROOT, application, steps, unsynced};
@@ -21,6 +22,7 @@ pub(super) struct Bench {
     argocd: ArgoCdClient,
     applications: Api<Application>,
     sets: Api<DynamicObject>,
+    hold: Hold,
 }
 
 impl Bench {
@@ -28,7 +30,8 @@ impl Bench {
         let (client, platform): (Client, _) = (server.client(), testkit::platform());
         let argocd = ArgoCdClient::new(&client, &platform, Purpose::Deploy).await.unwrap();
         let sets = application_set::api(&client, "argocd");
-        Bench { platform, argocd, applications: Api::namespaced(client, "argocd"), sets }
+        let hold = Hold::new(&client, &platform.argocd, "run-1");
+        Bench { platform, argocd, applications: Api::namespaced(client, "argocd"), sets, hold }
     }
 
     pub(super) fn generators<'a>(&'a self, note: &'a dyn Fn(String)) -> Generators<'a> {
@@ -38,21 +41,25 @@ impl Bench {
             applications: &self.applications,
             sets: &self.sets,
             tag: "0123456789ab/a/1/1".parse::<OperationId>().unwrap().plan,
+            hold: &self.hold,
             epoch: 1,
             note,
+            done: RefCell::default(),
         }
     }
 }
 
-async fn sync(server: &Server) -> Result<Generated, GeneratorError> {
+async fn sync(server: &Server) -> Result<Revisions, GeneratorError> {
     Bench::new(server).await.generators(&|_| {}).sync().await
 }
 
-async fn await_children(server: &Server, sets: bool) -> Result<usize, GeneratorError> {
+/// With or without an ApplicationSet that has been settled.
+async fn await_children(server: &Server, set: bool) -> Result<usize, GeneratorError> {
     let bench = Bench::new(server).await;
     let apps: BTreeSet<String> = ["a", "b"].map(str::to_owned).into();
-    let generated = Generated { revisions: Revisions::default(), sets };
-    bench.generators(&|_| {}).await_children(&apps, &generated).await.map(|found| found.len())
+    let generators = bench.generators(&|_| {});
+    generators.done.borrow_mut().extend(set.then(|| Generator::Set("set".to_owned())));
+    generators.await_children(&apps).await.map(|found| found.len())
 }
 
 fn change(server: &Server, name: &str, change: impl FnOnce(&mut Value)) {
@@ -65,19 +72,70 @@ fn change(server: &Server, name: &str, change: impl FnOnce(&mut Value)) {
 async fn the_root_app_is_synced_once_and_then_found_current() {
     let server = argocd::server(&["a", "b"]);
     let generated = sync(&server).await.unwrap();
-    assert_eq!((generated.revisions.to_string().as_str(), generated.sets), ("r1", false));
+    assert_eq!(generated.to_string(), "r1");
     sync(&server).await.unwrap();
     assert_eq!(steps(&server), ["refresh prod-root", "sync prod-root", "refresh prod-root"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_generator_that_the_root_app_creates_is_synced_after_it() {
-    let server = argocd::server(&["stack"]);
+    let server = argocd::server(&["a", "stack"]);
     sync(&server).await.unwrap();
-    assert_eq!(steps(&server).len(), 2, "an app of the platform is left to the run");
+    let begins = ["refresh prod-root", "sync prod-root"];
+    assert_eq!(steps(&server)[..2], begins, "an app is left to the run");
+    assert_eq!(steps(&server)[2..], ["refresh stack"], "it creates nothing");
+
     change(&server, "stack", |stack| stack["spec"]["project"] = "roots".into());
     sync(&server).await.unwrap();
-    assert_eq!(steps(&server)[2..], ["refresh prod-root", "refresh stack", "sync stack"]);
+    assert_eq!(steps(&server)[3..], ["refresh prod-root", "refresh stack", "sync stack"]);
+}
+
+/// A stack in a project of the apps, which creates `a`.
+fn stack(server: &Server) {
+    server.put(&application("a"), unsynced("apps"));
+    server.put(&application("b"), unsynced("apps"));
+    server.put(&application("stack"), unsynced("apps"));
+    let child = json!({ "group": "argoproj.io", "kind": "Application", "name": "a" });
+    change(server, "stack", |stack| stack["status"]["resources"] = json!([child]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_creates_apps_is_a_generator_whoever_has_created_it() {
+    let server = argocd::server(&[]);
+    stack(&server);
+    assert_eq!(await_children(&server, false).await.unwrap(), 2);
+    assert_eq!(steps(&server), ["refresh stack", "sync stack"], "and once");
+
+    change(&server, "stack", |stack| stack["spec"]["project"] = "theirs".into());
+    let told = await_children(&server, false).await.unwrap_err().explain();
+    assert_eq!(
+        (told.exit, &*told.what),
+        (Exit::Configuration, "the generator `stack` cannot be held")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_generator_that_argo_cd_syncs_by_itself_is_held_before_it_is_synced() {
+    let server = argocd::server(&[]);
+    stack(&server);
+    change(&server, "stack", |stack| stack["spec"]["syncPolicy"] = json!({ "automated": {} }));
+    await_children(&server, false).await.unwrap();
+    let expected = ["refresh stack", "hold [\"stack\"]", "refresh stack", "sync stack"];
+    assert_eq!(steps(&server), expected);
+    let sync = server.asked().into_iter().find(|asked| !asked.body["operation"].is_null());
+    let revision = &sync.unwrap().body["operation"]["sync"]["revision"];
+    assert!(revision.is_null(), "Argo CD takes no other than the one that it follows: {revision}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_app_that_creates_another_is_refused() {
+    let server = argocd::server(&[]);
+    stack(&server);
+    let child = json!({ "group": "argoproj.io", "kind": "Application", "name": "b" });
+    change(&server, "a", |app| app["status"]["resources"] = json!([child]));
+    let told = await_children(&server, false).await.unwrap_err().explain();
+    assert_eq!(told.what, "the app `a` creates other apps of the platform");
+    assert!(steps(&server).is_empty(), "{:?}", steps(&server));
 }
 
 #[tokio::test(start_paused = true)]
@@ -201,10 +259,10 @@ async fn an_operation_of_somebody_else_is_awaited() {
     sync_ends(&server, |_| {});
     let sent = |server: &Server| steps(server).contains(&"sync prod-root".to_owned());
     let within = Duration::from_secs(100);
-    tokio::time::timeout(within, sync(&server)).await.err().expect("it waits");
+    tokio::time::timeout(within, sync(&server)).await.expect_err("it waits");
     assert!(!sent(&server));
     change(&server, ROOT, |root| root["operation"] = Value::Null);
-    tokio::time::timeout(within, sync(&server)).await.err().expect("it waits for its own");
+    tokio::time::timeout(within, sync(&server)).await.expect_err("it waits for its own");
     assert!(sent(&server));
 
     let server = argocd::server(&[]);

@@ -200,7 +200,7 @@ impl Local<'_> {
     fn observe(&mut self, app: AppIx, application: &Application) -> Result<(), RunError> {
         // It has moved to another platform, so there is none of this one to remove.
         let removes = self.driver.machine().action() == Action::Teardown;
-        if removes && application.spec.project != self.effects.hold.project() {
+        if removes && !self.effects.hold.is_in(&application.spec.project) {
             return Ok(());
         }
         let mut seen = application.observe().map_err(|source| RunError::Unreadable {

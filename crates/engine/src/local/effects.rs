@@ -42,7 +42,7 @@ pub(super) struct Effects {
 /// What a request for an app has to say besides its name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
-    project: Arc<str>,
+    pub(super) project: Arc<str>,
     destination: Destination,
     prune: bool,
     synced: bool,
@@ -95,7 +95,7 @@ impl Effects {
         incoming.send(Incoming::Probed(result)).unwrap_or_default();
     }
 
-    fn known(&self, app: AppIx) -> Known {
+    pub(super) fn known(&self, app: AppIx) -> Known {
         self.known.lock().ok().and_then(|all| all.get(&app).cloned()).unwrap_or_default()
     }
 

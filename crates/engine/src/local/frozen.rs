@@ -115,7 +115,8 @@ impl Effects {
         while busy {
             if Instant::now() >= wake_at {
                 // An edit of the project wakes nobody. If this fails, it is asked for again.
-                let refresh = self.argocd.refresh(name, self.hold.project());
+                let known = self.known(app);
+                let refresh = self.argocd.refresh(name, &known.project);
                 tokio::time::timeout(WAKE_INTERVAL, refresh).await.ok();
                 wake_at = Instant::now() + WAKE_INTERVAL;
             }

@@ -70,7 +70,7 @@ async fn run_platform(server: &Server, action: Action, platform: Platform) -> En
     let client = server.client();
     let plan = Arc::new(tiphys_plan::plan(&platform, &Scope::Platform).unwrap());
     let kinds = Kinds::discover(&client).await.unwrap();
-    let hold = Arc::new(Hold::new(&client, "argocd", "apps", "run"));
+    let hold = Arc::new(Hold::new(&client, &testkit::platform().argocd, "run"));
     let teardown = action == Action::Teardown;
     for name in ["a", "b"] {
         hold.hold_now(name).await.unwrap();
@@ -368,7 +368,7 @@ async fn an_operation_that_was_frozen_meanwhile_does_not_keep_an_app_from_going(
     assert_eq!(ended.verdict.unwrap(), Verdict::Succeeded);
     assert_eq!(ended.removed, [1, 0]);
     assert!(ended.took < Duration::from_secs(60), "{:?}", ended.took);
-    let hold = Hold::new(&server.client(), "argocd", "apps", "run");
+    let hold = Hold::new(&server.client(), &testkit::platform().argocd, "run");
     assert_eq!(hold.held().await.unwrap(), ["a", "b"].map(str::to_owned).into(), "as before");
 }
 
@@ -387,7 +387,7 @@ async fn an_app_that_is_skipped_is_left_without_a_frozen_operation() {
         (&b["operation"], &b["status"]["sync"]["status"]),
         (&json!(null), &json!("OutOfSync"))
     );
-    let hold = Hold::new(&server.client(), "argocd", "apps", "run");
+    let hold = Hold::new(&server.client(), &testkit::platform().argocd, "run");
     assert_eq!(hold.held().await.unwrap(), ["a", "b"].map(str::to_owned).into(), "as before");
 }
 

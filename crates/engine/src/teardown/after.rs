@@ -31,9 +31,9 @@ impl Teardown {
         let kinds = &Kinds::discover(&self.client).await?;
         let (beside, Division { going, kept, .. }) =
             self.remove_what_came(context, kinds, &graph).await?;
-        if self.options.keep_primitives {
-            self.hold(&context.run).release_all(&graph.gone).await?;
-        } else {
+        // Projects of others stay.
+        self.hold(&context.run).release_everything().await?;
+        if !self.options.keep_primitives {
             self.remove_primitives(context, &beside).await?;
         }
         let (client, graph, came, beside) = (&self.client, &graph, &going, &beside);

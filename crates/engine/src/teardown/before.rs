@@ -6,12 +6,11 @@ use tiphys_state::claim;
 use tiphys_state::graph::{self, DeployedGraph, GraphStore};
 use tiphys_state::hold::HoldError;
 
-use super::generators::{self, Generators};
+use super::generators;
 use super::{Context, Extent, Teardown, TeardownError, volumes};
 use crate::frozen::FrozenOperations;
 use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::Application;
-use tiphys_cluster::Cause;
 use tiphys_cluster::names::Purpose;
 
 impl Teardown {
@@ -20,7 +19,7 @@ impl Teardown {
         &self,
         context: &Context<'_>,
     ) -> Result<(Option<ArgoCdClient>, DeployedGraph), TeardownError> {
-        claim::refuse_project_of_another(&self.client, &self.platform).await?;
+        claim::refuse_projects_of_others(&self.client, &self.platform).await?;
         let store = self.store();
         let mut graph = self.unchanged_graph(&store).await?;
         let applications = self.applications().await?;
@@ -28,7 +27,8 @@ impl Teardown {
             applications.iter().filter(|application| self.removes(application)).collect();
         let generators = match self.extent {
             Extent::Platform => {
-                Generators::find(&self.client, &self.platform, &applications).await?.in_order()
+                let apps = self.names();
+                generators::find(&self.client, &self.platform, &apps, &applications).await?
             }
             Extent::Apps | Extent::Pruned => {
                 refuse_generated(&removed)?;
@@ -54,7 +54,7 @@ impl Teardown {
             argocd.in_run(&self.client, &self.platform, &context.run, context.guard.clone());
         // What cannot go need not be held: the run will say why it stays.
         if !self.is_needed(&applications) {
-            self.hold_apps(context, &argocd).await?;
+            self.hold_apps(context, &argocd, &applications).await?;
         }
         if !generators.is_empty() {
             context
@@ -95,29 +95,27 @@ impl Teardown {
         &self,
         context: &Context<'_>,
         argocd: &ArgoCdClient,
+        there: &[Application],
     ) -> Result<(), HoldError> {
-        let project = &self.platform.argocd.project;
         let apps = self.names();
+        let project = |app: &str| {
+            let found = there.iter().find(|application| application.name() == app);
+            found.map(|application| &*application.spec.project).unwrap_or_default()
+        };
         let terminate = async |app: &str| {
             // If it cannot be stopped, deleting the app will stop it, or say why it cannot.
-            argocd.terminate(app, project).await.ok();
+            argocd.terminate(app, project(app)).await.ok();
             Ok(())
         };
         let applications = Api::namespaced(self.client.clone(), &self.platform.argocd.namespace);
-        let hold = self.hold(&context.run);
-        let held = async {
-            let frozen = FrozenOperations { hold: &hold, applications: &applications, argocd };
-            for app in frozen.end(&apps).await? {
-                let stopped = format!("stopped the automated sync of `{app}`");
-                context.note(format!("{stopped}, which an earlier hold had frozen"));
-            }
-            context.note(format!("holding {} apps in the project `{project}`", apps.len()));
-            hold.hold_when_idle(&apps, &applications, terminate).await
-        };
-        match held.await {
-            Err(error) if error.cause() == Cause::NotFound => Ok(()),
-            held => held,
+        let hold = self.hold(&context.run).where_there_is_a_project().await?;
+        let frozen = FrozenOperations { hold: &hold, applications: &applications, argocd };
+        for app in frozen.end(&apps).await? {
+            let stopped = format!("stopped the automated sync of `{app}`");
+            context.note(format!("{stopped}, which an earlier hold had frozen"));
         }
+        context.note(format!("holding {} apps in {}", apps.len(), hold.projects()));
+        hold.hold_when_idle(&apps, &applications, terminate).await
     }
 }
 

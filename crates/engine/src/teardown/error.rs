@@ -27,9 +27,15 @@ pub enum TeardownError {
         set: String,
     },
     /// It makes Applications of the platform, and of others.
-    SharedSet {
-        set: String,
+    SharedGenerator {
+        generator: String,
+        is_set: bool,
         others: Vec<String>,
+    },
+    /// It makes Applications of the platform, and is in a project that the platform does not use.
+    GeneratorElsewhere {
+        generator: String,
+        project: String,
     },
     /// Argo CD would delete the namespace with its app, and all that is in it.
     NamespaceHolds {
@@ -96,15 +102,21 @@ impl Explain for TeardownError {
                 format!("the ApplicationSet `{set}` has created it, and would create it anew"),
             )
             .hint("take it out of what the ApplicationSet lists, or tear down the whole platform"),
-            TeardownError::SharedSet { set, others } => Explanation::new(
+            TeardownError::SharedGenerator { generator, is_set, others } => {
+                shared_generator(generator, *is_set, others)
+            }
+            TeardownError::GeneratorElsewhere { generator, project } => Explanation::new(
                 Exit::Configuration,
-                format!("the ApplicationSet `{set}` cannot be removed"),
-                format!("it has made Applications of others, too: {}", others.join(", ")),
+                format!("the Application `{generator}` cannot be removed"),
+                format!(
+                    "it creates apps of the platform, and is in the project `{project}`, which the \
+                     platform file does not name"
+                ),
             )
-            .hint(format!(
-                "give the others a set of their own; then remove this one with `kubectl delete \
-                 applicationset {set} --cascade=orphan`, and run this again"
-            )),
+            .hint(
+                "add the project to `spec.argocd.projects` and run `tiphys configure`, or take the \
+                 apps out of what it creates",
+            ),
             TeardownError::NamespaceHolds { app, namespace, held } => {
                 namespace_holds(app, namespace, held)
             }
@@ -178,6 +190,24 @@ fn exit_of(error: &CallError) -> Exit {
         CallError::Refused { .. } => Exit::Failed,
         CallError::Unanswered { .. } => Exit::Unreachable,
     }
+}
+
+fn shared_generator(generator: &str, is_set: bool, others: &[String]) -> Explanation {
+    let (kind, remove) = if is_set {
+        let remove = format!("kubectl delete applicationset {generator} --cascade=orphan");
+        ("ApplicationSet", remove)
+    } else {
+        ("Application", format!("argocd app delete {generator} --cascade=false"))
+    };
+    Explanation::new(
+        Exit::Configuration,
+        format!("the {kind} `{generator}` cannot be removed"),
+        format!("it has made Applications of others, too: {}", others.join(", ")),
+    )
+    .hint(format!(
+        "give the others a generator of their own; then remove this one with `{remove}`, and run \
+         this again"
+    ))
 }
 
 fn namespace_holds(app: &str, namespace: &str, held: &[Kept]) -> Explanation {

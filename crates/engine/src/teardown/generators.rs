@@ -5,7 +5,6 @@ mod find;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use kube::api::{DynamicObject, Patch, PatchParams, PropagationPolicy};
@@ -14,6 +13,8 @@ use serde_json::json;
 use tiphys_model::Platform;
 
 use super::TeardownError;
+use crate::created::Generator;
+pub(super) use find::find;
 use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::Application;
 use tiphys_argocd::application_set;
@@ -27,58 +28,6 @@ const REMOVAL_TIMEOUT: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(300);
 const WRITE_ATTEMPTS: u32 = 10;
 
-/// A generator, by kind and name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Generator {
-    Application(String),
-    Set(String),
-}
-
-/// What creates what.
-#[derive(Debug, Default)]
-pub(super) struct Generators {
-    children: BTreeMap<Generator, BTreeSet<Generator>>,
-}
-
-impl Generators {
-    fn take_application(&mut self, application: &Application) {
-        let this = Generator::Application(application.name().to_owned());
-        let resources = application.status.resources.iter().flatten();
-        let created = resources.filter(|resource| resource.group == "argoproj.io");
-        let created = created.filter_map(|resource| match &*resource.kind {
-            "Application" => Some(Generator::Application(resource.name.clone())),
-            "ApplicationSet" => Some(Generator::Set(resource.name.clone())),
-            _ => None,
-        });
-        self.children.entry(this.clone()).or_default().extend(created);
-        for owner in application.owner_references() {
-            if owner.kind == "ApplicationSet" {
-                let set = Generator::Set(owner.name.clone());
-                self.children.entry(set).or_default().insert(this.clone());
-            }
-        }
-    }
-
-    /// Each before what it creates: the other way round, it would create that anew.
-    pub(super) fn in_order(&self) -> Vec<Generator> {
-        let mut left: BTreeSet<&Generator> = self.children.keys().collect();
-        let mut order = Vec::new();
-        while !left.is_empty() {
-            let created: BTreeSet<&Generator> =
-                left.iter().flat_map(|parent| &self.children[*parent]).collect();
-            let mut next: Vec<&Generator> =
-                left.iter().copied().filter(|generator| !created.contains(generator)).collect();
-            if next.is_empty() {
-                // They create each other; there is no right order.
-                next = left.iter().copied().collect();
-            }
-            left.retain(|generator| !next.contains(generator));
-            order.extend(next.into_iter().cloned());
-        }
-        order
-    }
-}
-
 /// Removes them one after the other, and waits for each.
 pub(super) async fn remove(
     client: &Client,
@@ -89,11 +38,14 @@ pub(super) async fn remove(
     for generator in generators {
         match &generator {
             Generator::Application(name) => {
-                let project = &platform.argocd.root_project;
-                let released = argocd.delete_orphaning(name, project).await;
-                released.or_else(|error| refused(name, error))?;
                 let applications: Api<Application> =
                     Api::namespaced(client.clone(), &platform.argocd.namespace);
+                let what = format!("the generator `{name}` cannot be read");
+                let found = applications.get_opt(name).await;
+                let found = found.map_err(RequestError::because(what))?;
+                let Some(found) = found else { continue };
+                let released = argocd.delete_orphaning(name, &found.spec.project).await;
+                released.or_else(|error| refused(name, error))?;
                 await_gone(&applications, name, "the generator").await?;
             }
             Generator::Set(name) => {

@@ -10,7 +10,7 @@ use tiphys_state::claim;
 use tiphys_state::graph::DeployedGraph;
 
 use super::beside::Beside;
-use super::generators::{Generator, Generators};
+use super::generators;
 use super::inventory::{Division, Kept};
 use super::{Extent, Teardown, TeardownError, volumes};
 
@@ -36,7 +36,7 @@ pub struct TeardownPreview {
 impl Teardown {
     /// Reads what would go. It may have changed when it goes, so everything is read again then.
     pub async fn preview(&self) -> Result<TeardownPreview, TeardownError> {
-        claim::refuse_project_of_another(&self.client, &self.platform).await?;
+        claim::refuse_projects_of_others(&self.client, &self.platform).await?;
         let applications = self.applications().await?;
         let removed: Vec<&Application> =
             applications.iter().filter(|application| self.removes(application)).collect();
@@ -49,11 +49,8 @@ impl Teardown {
             refuse_unmatched(&Division { unmatched, ..Division::default() })?;
             return Ok(TeardownPreview { apps, unconfirmed, ..TeardownPreview::default() });
         }
-        let found = Generators::find(&self.client, &self.platform, &applications).await?;
-        let generators = found.in_order().into_iter().map(|generator| match generator {
-            Generator::Application(name) => name,
-            Generator::Set(name) => format!("ApplicationSet {name}"),
-        });
+        let names = self.names();
+        let found = generators::find(&self.client, &self.platform, &names, &applications).await?;
         let division = self.forecast_division(&removed).await?;
         refuse_unmatched(&division)?;
         let Division { going, kept, taken, defined, .. } = division;
@@ -61,7 +58,7 @@ impl Teardown {
         let crds = going.crds.into_iter();
         Ok(TeardownPreview {
             apps,
-            generators: generators.collect(),
+            generators: found.iter().map(ToString::to_string).collect(),
             crds: crds.map(|crd| (crd.clone(), defined.get(&crd).copied().unwrap_or(0))).collect(),
             namespaces: going.namespaces.into_iter().collect(),
             volumes,

@@ -243,7 +243,7 @@ async fn whoever_loses_the_lease_while_it_holds_the_apps_asks_for_nothing_more()
 #[tokio::test(start_paused = true)]
 async fn what_an_earlier_hold_has_frozen_is_freed() {
     let (server, teardown) = deployed().await;
-    Hold::new(&server.client(), "argocd", "apps", "killed").hold_now("b").await.unwrap();
+    Hold::new(&server.client(), &testkit::platform().argocd, "killed").hold_now("b").await.unwrap();
     argocd::freeze(&server, "b");
     let began = tokio::time::Instant::now();
     assert_eq!(run(teardown).await.unwrap(), Verdict::Succeeded);

@@ -1,8 +1,10 @@
 //! The platform's objects in Argo CD, as plain data: projects, root app, accounts, policy.
 
+use std::collections::BTreeSet;
+
 use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};
-use tiphys_model::platform::Source;
+use tiphys_model::platform::{ArgoCd, Source, SourceTool};
 use tiphys_model::{Exit, Explain, Explanation, Platform};
 
 use super::{hold_policy, projects, rights, roles, sets_policy};
@@ -30,63 +32,66 @@ impl Desired {
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.explain())]
 pub enum DesiredError {
-    NoSource,
     /// The apps and the root app are in one project.
-    SameProject {
-        project: String,
-    },
+    SameProject { project: String },
 }
 
 impl Explain for DesiredError {
     fn explain(&self) -> Explanation {
         match self {
-            DesiredError::NoSource => Explanation::new(
-                Exit::Configuration,
-                "the platform does not say where its root app comes from",
-                "`spec.source` is absent from the platform file",
-            )
-            .hint("add `source: { repoURL: …, targetRevision: main, path: root }` to `spec`"),
             DesiredError::SameProject { project } => Explanation::new(
                 Exit::Configuration,
                 format!("the apps and the root app are in one project, `{project}`"),
                 "a run holds the project of the apps, and the root app must not be held with them",
             )
-            .hint("give `spec.argocd.project` and `spec.argocd.rootProject` different names"),
+            .hint(
+                "give the root app a project of its own in `spec.argocd.rootProject`, which is not \
+                 among `spec.argocd.projects`",
+            ),
         }
     }
+}
+
+pub(super) fn check(argocd: &ArgoCd) -> Result<(), DesiredError> {
+    if argocd.has_root_app && argocd.has_apps_in(&argocd.root_project) {
+        return Err(DesiredError::SameProject { project: argocd.root_project.clone() });
+    }
+    Ok(())
 }
 
 /// Everything but the tokens. What others refer to comes first, and the Application last: it makes
 /// Argo CD look at the cluster, and if settings change during that look, two of its threads go on
 /// to process one stream of events out of order, until what it shows of a resource may be older
 /// than the resource for as long as it runs.
-pub(super) fn desired(platform: &Platform, git: &Git) -> Result<Vec<Desired>, DesiredError> {
-    let source = platform.source.as_ref().ok_or(DesiredError::NoSource)?;
-    let argocd = &platform.argocd;
-    if argocd.project == argocd.root_project {
-        return Err(DesiredError::SameProject { project: argocd.project.clone() });
-    }
+///
+/// Without a root app, there is nothing of it. What is `shared` are projects that others have made:
+/// they stay as they are.
+pub(super) fn desired(platform: &Platform, git: &Git, shared: &BTreeSet<String>) -> Vec<Desired> {
+    let source = platform.source.as_ref();
     let own = |object: Value| Desired { manager: FIELD_MANAGER.to_owned(), object };
-    // Platforms share these. An apply takes back what the same manager has applied before, so
+    // Platforms have these in common. An apply takes back what the same manager has applied before, so
     // with one name for all of them each platform would take away the keys of the one before.
-    let shared = |object: Value| Desired { manager: names::own(platform), object };
+    let common = |object: Value| Desired { manager: names::own(platform), object };
     let mut desired = vec![
         Desired {
             manager: definitions::MANAGER.to_owned(),
             object: config_map(platform, SETTINGS, &definitions::keys()),
         },
-        shared(config_map(platform, SETTINGS, &accounts())),
-        shared(config_map(platform, "argocd-rbac-cm", &rights::policy(platform))),
-        own(projects::of_apps(platform)),
-        own(projects::of_root(platform, source)),
+        common(config_map(platform, SETTINGS, &accounts())),
+        common(config_map(platform, "argocd-rbac-cm", &rights::policy(platform))),
     ];
+    let made = platform.argocd.projects.iter().filter(|project| !shared.contains(*project));
+    desired.extend(made.map(|project| own(projects::of_apps(platform, project))));
+    desired.extend(source.map(|source| own(projects::of_root(platform, source))));
     desired.extend(roles::accounts(platform).into_iter().map(own));
     desired.extend(roles::cluster_roles(platform).into_iter().map(own));
     desired.extend(hold_policy::objects(platform).into_iter().map(own));
     desired.extend(sets_policy::objects(platform).into_iter().map(own));
-    desired.extend(repository(platform, source, git).map(own));
-    desired.push(own(root_application(platform, source)));
-    Ok(desired)
+    if let Some(source) = source {
+        desired.extend(repository(platform, source, git).map(own));
+        desired.push(own(root_application(platform, source)));
+    }
+    desired
 }
 
 /// How Argo CD logs in to the repository; nothing, if nobody says how.
@@ -119,6 +124,10 @@ pub(super) fn cluster_metadata(platform: &Platform, name: &str) -> Value {
 
 /// Without `automated`: only a run syncs it. Its children get the commit that it is synced at.
 fn root_application(platform: &Platform, source: &Source) -> Value {
+    let (tool, how) = match source.tool {
+        SourceTool::Chart => ("helm", json!({ "parameters": root_parameters(platform) })),
+        SourceTool::Directory { recurse } => ("directory", json!({ "recurse": recurse })),
+    };
     json!({
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "Application",
@@ -129,16 +138,24 @@ fn root_application(platform: &Platform, source: &Source) -> Value {
                 "repoURL": source.repo_url,
                 "targetRevision": source.target_revision,
                 "path": source.path,
-                "helm": { "parameters": [{
-                    "name": "revision",
-                    "value": "$ARGOCD_APP_REVISION",
-                    // A commit of digits only is no number.
-                    "forceString": true,
-                }] },
+                tool: how,
             },
             "destination": { "server": IN_CLUSTER_SERVER, "namespace": platform.argocd.namespace },
         },
     })
+}
+
+/// What the root chart can render into what it creates. A commit of digits only is no number.
+fn root_parameters(platform: &Platform) -> Vec<Value> {
+    let environment = platform.environment.as_ref();
+    let known = [
+        ("revision", Some("$ARGOCD_APP_REVISION")),
+        ("environment", environment.map(|environment| &*environment.name)),
+        ("domain", environment.and_then(|environment| environment.domain.as_deref())),
+    ];
+    let parameter =
+        |(name, value)| Some(json!({ "name": name, "value": value?, "forceString": true }));
+    known.into_iter().filter_map(|(name, value)| parameter((name, value))).collect()
 }
 
 /// They have tokens and no password.
@@ -164,7 +181,7 @@ pub(crate) mod tests {
     use std::num::NonZeroU32;
     use std::time::Duration;
 
-    use tiphys_model::platform::{Allowed, AppType, ArgoCd, Hold, Policies, Retry, Timeouts};
+    use tiphys_model::platform::{Allowed, AppType, Environment, Hold, Policies, Retry, Timeouts};
     use tiphys_model::{App, AppName, Graph, PlatformName, StackName};
 
     use super::*;
@@ -178,13 +195,15 @@ pub(crate) mod tests {
                 repo_url: "https://git.example/platform.git".to_owned(),
                 target_revision: "main".to_owned(),
                 path: "root".to_owned(),
+                tool: SourceTool::Chart,
             }),
             bootstrap: None,
             teardown: tiphys_model::platform::TeardownPolicy::default(),
             argocd: ArgoCd {
                 namespace: "argocd".to_owned(),
-                project: "apps".to_owned(),
+                projects: vec!["apps".to_owned()],
                 root_project: "roots".to_owned(),
+                has_root_app: true,
                 access: tiphys_model::platform::ArgoCdAccess::default(),
                 allowed: Allowed::default(),
             },
@@ -215,6 +234,11 @@ pub(crate) mod tests {
         }
     }
 
+    /// Where no project is there yet.
+    fn all(platform: &Platform) -> Vec<Desired> {
+        desired(platform, &Git::default(), &BTreeSet::new())
+    }
+
     fn find<'a>(desired: &'a [Desired], kind: &str, name: &str) -> &'a Desired {
         let is = |d: &&Desired| d.object["kind"] == kind && d.object["metadata"]["name"] == name;
         desired.iter().find(is).unwrap()
@@ -222,7 +246,7 @@ pub(crate) mod tests {
 
     #[test]
     fn the_root_app_is_synced_by_runs_alone_and_pins_its_children() {
-        let desired = desired(&platform("prod"), &Git::default()).unwrap();
+        let desired = all(&platform("prod"));
         let root = &find(&desired, "Application", "prod-root").object;
         assert_eq!(root["spec"]["project"], "roots");
         assert_eq!(root["spec"].get("syncPolicy"), None);
@@ -235,7 +259,7 @@ pub(crate) mod tests {
 
     #[test]
     fn settings_are_written_before_argo_cd_has_anything_to_look_at() {
-        let desired = desired(&platform("prod"), &Git::default()).unwrap();
+        let desired = all(&platform("prod"));
         let at = |kind: &str| desired.iter().position(|desired| desired.object["kind"] == kind);
         assert_eq!(at("ConfigMap"), Some(0));
         assert_eq!(at("Application"), Some(desired.len() - 1));
@@ -243,14 +267,14 @@ pub(crate) mod tests {
 
     #[test]
     fn the_hold_belongs_to_runs() {
-        for desired in desired(&platform("prod"), &Git::default()).unwrap() {
+        for desired in all(&platform("prod")) {
             assert_eq!(desired.object.pointer("/spec/syncWindows"), None);
         }
     }
 
     #[test]
     fn what_is_ours_says_so_and_what_is_argo_cds_is_left_as_it_is() {
-        for desired in desired(&platform("prod"), &Git::default()).unwrap() {
+        for desired in all(&platform("prod")) {
             let labels = &desired.object["metadata"]["labels"];
             if desired.object["kind"] == "ConfigMap" {
                 assert_eq!(labels, &Value::Null);
@@ -274,20 +298,58 @@ pub(crate) mod tests {
 
     #[test]
     fn accounts_have_tokens_and_no_password() {
-        let desired = desired(&platform("prod"), &Git::default()).unwrap();
+        let desired = all(&platform("prod"));
         let settings = json!({ "accounts.tiphys": "apiKey", "accounts.tiphys-teardown": "apiKey" });
         assert!(desired.iter().any(|desired| desired.object["data"] == settings), "{desired:#?}");
     }
 
     #[test]
-    fn what_a_platform_cannot_do_without_is_asked_for() {
+    fn the_root_chart_gets_what_the_platform_file_says_of_its_environment() {
+        let mut platform = platform("prod");
+        let domain = Some("example.org".to_owned());
+        platform.environment = Some(Environment { name: "staging".to_owned(), domain });
+        let root = find(&all(&platform), "Application", "prod-root").object.clone();
+        let parameters = root["spec"]["source"]["helm"]["parameters"].as_array().unwrap().clone();
+        let given = parameters.iter().map(|one| (one["name"].clone(), one["value"].clone()));
+        let expected = [
+            ("revision", "$ARGOCD_APP_REVISION"),
+            ("environment", "staging"),
+            ("domain", "example.org"),
+        ];
+        assert_eq!(given.collect::<Vec<_>>(), expected.map(|(a, b)| (json!(a), json!(b))));
+
+        platform.source.as_mut().unwrap().tool = SourceTool::Directory { recurse: true };
+        let root = find(&all(&platform), "Application", "prod-root").object.clone();
+        assert_eq!(root["spec"]["source"].get("helm"), None, "Argo CD would look for a chart");
+        assert_eq!(root["spec"]["source"]["directory"], json!({ "recurse": true }));
+    }
+
+    #[test]
+    fn without_a_root_app_there_is_nothing_of_it() {
         let mut without = platform("prod");
-        without.source = None;
-        let error = desired(&without, &Git::default()).unwrap_err().explain();
-        assert_eq!((error.exit, error.next.is_some()), (Exit::Configuration, true));
+        (without.source, without.argocd.has_root_app) = (None, false);
+        let desired = all(&without);
+        let kinds = |kind: &str| desired.iter().filter(|one| one.object["kind"] == kind).count();
+        assert_eq!((kinds("Application"), kinds("AppProject")), (0, 1));
+        assert!(!desired.iter().any(|one| one.object.to_string().contains("roots")), "{desired:?}");
+    }
+
+    #[test]
+    fn projects_of_others_stay_as_they_are() {
+        let mut platform = platform("prod");
+        platform.argocd.projects.push("default".to_owned());
+        let shared = ["default".to_owned()].into();
+        let desired = desired(&platform, &Git::default(), &shared);
+        let projects = desired.iter().filter(|one| one.object["kind"] == "AppProject");
+        let names: Vec<&Value> = projects.map(|one| &one.object["metadata"]["name"]).collect();
+        assert_eq!(names, ["apps", "roots"]);
+    }
+
+    #[test]
+    fn the_root_app_is_not_among_the_apps() {
         let mut one = platform("prod");
-        one.argocd.root_project = one.argocd.project.clone();
-        let error = desired(&one, &Git::default()).unwrap_err();
+        one.argocd.root_project = "apps".to_owned();
+        let error = check(&one.argocd).unwrap_err();
         assert_eq!(error.explain().exit, Exit::Configuration);
         assert!(matches!(error, DesiredError::SameProject { .. }), "{error}");
     }

@@ -1,15 +1,39 @@
 //! The AppProjects of a platform: what its apps may be made of, and what the root app may make.
 
+use std::collections::BTreeSet;
+
+use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
+use tiphys_argocd::app_project;
+use tiphys_cluster::RequestError;
+use tiphys_cluster::names::PLATFORM_LABEL;
 use tiphys_model::Platform;
 use tiphys_model::platform::{Allowed, Destination, DestinationCluster, GroupKind, Source};
 
 use super::objects::metadata;
 use tiphys_argocd::destination::IN_CLUSTER_SERVER;
 
+/// Projects of the apps that are there, and not by `configure`: whoever has made them decides what
+/// is in them.
+pub(super) async fn shared(
+    client: &Client,
+    platform: &Platform,
+) -> Result<BTreeSet<String>, RequestError> {
+    let api = app_project::api(client, &platform.argocd.namespace);
+    let mut shared = BTreeSet::new();
+    for project in &platform.argocd.projects {
+        let what = format!("the AppProject `{project}` cannot be read");
+        let found = api.get_opt(project).await.map_err(RequestError::because(what))?;
+        if found.is_some_and(|found| !found.labels().contains_key(PLATFORM_LABEL)) {
+            shared.insert(project.clone());
+        }
+    }
+    Ok(shared)
+}
+
 /// What the platform file does not limit is not limited: it names its apps, but not what they are
 /// made of.
-pub(super) fn of_apps(platform: &Platform) -> Value {
+pub(super) fn of_apps(platform: &Platform, name: &str) -> Value {
     let destination = |destination: &Destination| {
         let (field, cluster) = match &destination.cluster {
             DestinationCluster::Server(server) => ("server", server),
@@ -32,7 +56,7 @@ pub(super) fn of_apps(platform: &Platform) -> Value {
             |all| all.iter().map(kind).collect(),
         ),
     });
-    project(platform, &platform.argocd.project, &spec)
+    project(platform, name, &spec)
 }
 
 /// The root app makes Applications, from one repository, and nothing else.
@@ -88,7 +112,7 @@ mod tests {
     #[test]
     fn the_project_of_the_apps_allows_what_the_platform_file_says() {
         let spec = |platform: &Platform| {
-            let project = of_apps(platform);
+            let project = of_apps(platform, "apps");
             assert_eq!(project["metadata"]["name"], "apps");
             ["sourceRepos", "destinations", "clusterResourceWhitelist"]
                 .map(|field| project["spec"][field].clone())

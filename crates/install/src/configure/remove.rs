@@ -61,10 +61,9 @@ pub async fn remove(
         objects.push(("v1", "Secret", name));
     }
     objects.extend(Purpose::ALL.map(|purpose| ("v1", "Secret", purpose.secret(platform))));
-    let argocd = &platform.argocd;
-    for project in [&argocd.project, &argocd.root_project] {
+    for project in platform.argocd.all_projects() {
         if !used(project) {
-            objects.push(("argoproj.io/v1alpha1", "AppProject", project.clone()));
+            objects.push(("argoproj.io/v1alpha1", "AppProject", project.to_owned()));
         }
     }
     let mut attempts = 1;

@@ -22,7 +22,7 @@ pub(super) fn policy(platform: &Platform) -> Map<String, Value> {
     let mut lines = Vec::new();
     for purpose in Purpose::ALL {
         let role = purpose.role(platform);
-        for project in [&argocd.project, &argocd.root_project] {
+        for project in argocd.all_projects() {
             for action in actions(purpose) {
                 lines.push(format!("p, {role}, applications, {action}, {project}/*, allow\n"));
             }

@@ -43,6 +43,7 @@ fn in_argocd(platform: &Platform, purpose: Purpose) -> Vec<PolicyRule> {
     let own = names::own(platform);
     let graph = names::graph(&platform.name);
     let graph: Vec<&str> = graph.all().collect();
+    let projects: Vec<&str> = platform.argocd.all_projects().collect();
     let applications: &[&str] = match (platform.argocd.access, purpose) {
         (ArgoCdAccess::Api, _) => &["get", "list", "watch"],
         (ArgoCdAccess::Kubernetes, Purpose::Deploy) => &["get", "list", "watch", "patch"],
@@ -62,7 +63,7 @@ fn in_argocd(platform: &Platform, purpose: Purpose) -> Vec<PolicyRule> {
         any("argoproj.io", "applications", applications),
         any("argoproj.io", "applicationsets", sets),
         // The hold.
-        only("argoproj.io", "appprojects", &[&platform.argocd.project], &["get", "patch"]),
+        only("argoproj.io", "appprojects", &projects, &["get", "patch"]),
         // The name of what is posted is not known when the right is checked. What is applied has
         // its name in the path, so ConfigMaps can be created under these names alone.
         any("coordination.k8s.io", "leases", &["create"]),

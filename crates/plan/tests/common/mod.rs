@@ -5,7 +5,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use proptest::collection::vec;
+use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -13,7 +13,8 @@ use tiphys_model::criterion::{HttpCriterion, ResourceCriterion, ServiceCriterion
 use tiphys_model::graph::Edge;
 use tiphys_model::platform::{
     Allowed, AppType, ArgoCd, ArgoCdAccess, Backoff, Dependency, Destination, DestinationCluster,
-    Environment, Group, GroupKind, Hold, Policies, Retry, Source, TeardownPolicy, Timeouts,
+    Environment, Group, GroupKind, Hold, Policies, Retry, Source, SourceTool, TeardownPolicy,
+    Timeouts,
 };
 use tiphys_model::{
     App, AppIx, AppName, Criterion, Graph, GroupName, Platform, PlatformName, Scope, StackName,
@@ -46,7 +47,7 @@ pub(crate) fn platforms() -> impl Strategy<Value = Platform> {
                 environment: environment.clone(),
                 source: source.clone(),
                 bootstrap: None,
-                argocd: argocd.clone(),
+                argocd: ArgoCd { has_root_app: source.is_some(), ..argocd.clone() },
                 policies: policies.clone(),
                 teardown: teardown.clone(),
                 graph: graph(&apps),
@@ -93,7 +94,7 @@ fn app(groups: usize) -> impl Strategy<Value = App> {
     let group = option::of(any::<Index>())
         .prop_map(move |index| index.filter(|_| groups > 0).map(|index| index.index(groups)));
     let app_type = proptest::sample::select(AppType::ALL.to_vec());
-    let drift = proptest::collection::btree_set("[A-Z][a-z]{0,3}/[a-z]{1,3}", 0..3);
+    let drift = btree_set("[A-Z][a-z]{0,3}/[a-z]{1,3}", 0..3);
     let policies = (seconds(1), seconds(1), retry());
     (0..STACKS, app_type, group, seconds(0), policies, drift, vec(criterion(), 0..3)).prop_map(
         |(stack, app_type, group, typical, (sync, health, retry), drift, criteria)| App {
@@ -182,20 +183,27 @@ fn environment() -> impl Strategy<Value = Environment> {
 }
 
 fn source() -> impl Strategy<Value = Source> {
-    (text(), text(), text()).prop_map(|(repo_url, target_revision, path)| Source {
+    let tool = prop_oneof![
+        Just(SourceTool::Chart),
+        any::<bool>().prop_map(|recurse| SourceTool::Directory { recurse })
+    ];
+    (text(), text(), text(), tool).prop_map(|(repo_url, target_revision, path, tool)| Source {
         repo_url,
         target_revision,
         path,
+        tool,
     })
 }
 
 fn argocd() -> impl Strategy<Value = ArgoCd> {
     let access = prop_oneof![Just(ArgoCdAccess::Api), Just(ArgoCdAccess::Kubernetes)];
-    (text(), text(), text(), access, allowed()).prop_map(
-        |(namespace, project, root_project, access, allowed)| ArgoCd {
+    let projects = btree_set(text(), 1..3).prop_map(|all| all.into_iter().collect());
+    (text(), projects, text(), access, allowed()).prop_map(
+        |(namespace, projects, root_project, access, allowed)| ArgoCd {
             namespace,
-            project,
+            projects,
             root_project,
+            has_root_app: true,
             access,
             allowed,
         },

@@ -128,8 +128,9 @@ impl Builder {
             teardown: tiphys_model::platform::TeardownPolicy::default(),
             argocd: ArgoCd {
                 namespace: "argocd".to_owned(),
-                project: "platform".to_owned(),
+                projects: vec!["platform".to_owned()],
                 root_project: "platform-root".to_owned(),
+                has_root_app: true,
                 access: tiphys_model::platform::ArgoCdAccess::default(),
                 allowed: tiphys_model::platform::Allowed::default(),
             },

@@ -7,6 +7,7 @@ use crate::decode::{Decode, Fields, List};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 #[cfg(test)]
 use crate::schema;
+use crate::source::Spanned;
 use crate::yaml::Node;
 
 document! {
@@ -18,7 +19,11 @@ document! {
         namespace: Option<String> = optional("namespace"),
         /// The AppProject of the apps; `platform` unless given.
         #[schemars(schema_with = "schema::text")]
-        project: Option<String> = optional("project"),
+        project: Option<Spanned<String>> = optional("project"),
+        /// The AppProjects of the apps, if they are in several. One that is there already, such as
+        /// `default`, is left as it is.
+        #[schemars(schema_with = "schema::some_texts")]
+        projects: Option<Spanned<List<String>>> = optional("projects"),
         /// The AppProject of the root app and other generators; `platform-root` unless given.
         #[schemars(schema_with = "schema::text")]
         root_project: Option<String> = optional("rootProject"),

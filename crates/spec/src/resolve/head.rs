@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use tiphys_model::platform::{
     Allowed, ArgoCd, Destination, DestinationCluster, Environment, Group, Hold, Policies, Source,
-    TeardownPolicy,
+    SourceTool, TeardownPolicy,
 };
 use tiphys_model::{Bootstrap, GroupName, PlatformName};
 
 use super::{bootstrap, positive};
+use crate::decode::List;
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::document::argocd::{ArgoCdDocument, DestinationDocument};
 use crate::document::{API_VERSION, GroupDocument, KIND, Metadata, PlatformDocument, SpecDocument};
@@ -143,7 +144,8 @@ pub(crate) fn resolve(name: PlatformName, spec: SpecDocument, problems: &mut Dia
     };
     let disposable = spec.teardown.unwrap_or_default().disposable.items.into_iter();
     let teardown = TeardownPolicy { disposable: disposable.map(|kind| kind.0).collect() };
-    let argocd = argocd(spec.argocd);
+    let has_root_app = spec.source.is_some();
+    let argocd = argocd(spec.argocd.unwrap_or_default(), has_root_app, problems);
     let bootstrap =
         spec.bootstrap.and_then(|given| bootstrap::resolve(given, &argocd.namespace, problems));
     Head {
@@ -153,6 +155,9 @@ pub(crate) fn resolve(name: PlatformName, spec: SpecDocument, problems: &mut Dia
             repo_url: s.repo_url,
             target_revision: s.target_revision.unwrap_or_else(|| "HEAD".to_owned()),
             path: s.path,
+            tool: s.directory.map_or(SourceTool::Chart, |directory| SourceTool::Directory {
+                recurse: directory.recurse.unwrap_or_default(),
+            }),
         }),
         bootstrap,
         argocd,
@@ -162,12 +167,12 @@ pub(crate) fn resolve(name: PlatformName, spec: SpecDocument, problems: &mut Dia
     }
 }
 
-fn argocd(given: Option<ArgoCdDocument>) -> ArgoCd {
-    let given = given.unwrap_or_default();
+fn argocd(given: ArgoCdDocument, has_root_app: bool, problems: &mut Diagnostics) -> ArgoCd {
     ArgoCd {
         namespace: given.namespace.unwrap_or_else(|| "argocd".to_owned()),
-        project: given.project.unwrap_or_else(|| "platform".to_owned()),
+        projects: projects(given.project, given.projects, problems),
         root_project: given.root_project.unwrap_or_else(|| "platform-root".to_owned()),
+        has_root_app,
         access: given.access.unwrap_or_default(),
         allowed: Allowed {
             sources: given.sources.map(|given| given.items),
@@ -175,6 +180,37 @@ fn argocd(given: Option<ArgoCdDocument>) -> ArgoCd {
             cluster_kinds: given.cluster_kinds.map(|given| given.items),
         },
     }
+}
+
+fn projects(
+    one: Option<Spanned<String>>,
+    several: Option<Spanned<List<String>>>,
+    problems: &mut Diagnostics,
+) -> Vec<String> {
+    let Some(several) = several else {
+        return vec![one.map_or_else(|| "platform".to_owned(), |one| one.value)];
+    };
+    if let Some(one) = one {
+        let title = "the projects of the apps are given twice";
+        let said = Diagnostic::new(title, one.span, "here").related(several.span, "and here");
+        problems.push(said.hint("keep `projects`, and put all of them there"));
+    }
+    let List { items, incomplete } = several.value;
+    if items.is_empty() && !incomplete {
+        let title = "the apps are in no project";
+        let hint = "name at least one, or leave `projects` out, which means `[platform]`";
+        problems.push(Diagnostic::new(title, several.span, "nothing is listed").hint(hint));
+    }
+    let mut different: Vec<String> = Vec::new();
+    for project in items {
+        if different.contains(&project) {
+            let title = format!("the project {} is given twice", quoted(&project));
+            problems.push(Diagnostic::new(title, several.span, "in this list"));
+        } else {
+            different.push(project);
+        }
+    }
+    different
 }
 
 /// One without a cluster, or with two, has been reported.

@@ -107,8 +107,9 @@ fn annotated(platform: Platform) -> Platform {
         bootstrap: None,
         argocd: ArgoCd {
             namespace: text("argocd"),
-            project: text("platform"),
+            projects: vec![text("platform")],
             root_project: text("platform-root"),
+            has_root_app: false,
             access: tiphys_model::platform::ArgoCdAccess::default(),
             allowed: tiphys_model::platform::Allowed::default(),
         },

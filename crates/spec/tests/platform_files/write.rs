@@ -4,7 +4,7 @@ use tiphys_model::criterion::ServiceCriterion;
 use tiphys_model::duration;
 use tiphys_model::platform::{
     Allowed, ArgoCdAccess, Dependency, Destination, DestinationCluster, GroupKind, Hold, Policies,
-    Retry, TeardownPolicy,
+    Retry, SourceTool, TeardownPolicy,
 };
 use tiphys_model::{App, Criterion, Platform, StackName};
 
@@ -28,7 +28,12 @@ pub(crate) fn head(platform: &Platform) -> Vec<(String, Yaml)> {
     };
     let mut settings = vec![
         field("namespace", Yaml::quoted(&argocd.namespace)),
-        field("project", Yaml::quoted(&argocd.project)),
+        match &argocd.projects[..] {
+            [project] => field("project", Yaml::quoted(project)),
+            several => {
+                field("projects", Yaml::List(several.iter().map(|p| Yaml::quoted(p)).collect()))
+            }
+        },
         field("rootProject", Yaml::quoted(&argocd.root_project)),
         field(
             "access",
@@ -57,12 +62,16 @@ pub(crate) fn head(platform: &Platform) -> Vec<(String, Yaml)> {
         fields.push(field("environment", Yaml::Map(given)));
     }
     if let Some(source) = &platform.source {
-        let source = Yaml::map([
-            ("repoURL", Yaml::quoted(&source.repo_url)),
-            ("targetRevision", Yaml::quoted(&source.target_revision)),
-            ("path", Yaml::quoted(&source.path)),
-        ]);
-        fields.push(field("source", source));
+        let mut given = vec![
+            field("repoURL", Yaml::quoted(&source.repo_url)),
+            field("targetRevision", Yaml::quoted(&source.target_revision)),
+            field("path", Yaml::quoted(&source.path)),
+        ];
+        if let SourceTool::Directory { recurse } = source.tool {
+            let recurse = Yaml::Plain(recurse.to_string());
+            given.push(field("directory", Yaml::map([("recurse", recurse)])));
+        }
+        fields.push(field("source", Yaml::Map(given)));
     }
     fields
 }

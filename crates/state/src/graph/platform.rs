@@ -17,8 +17,14 @@ use super::{DeployedApp, DeployedGraph, GraphError};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Settings {
+    /// The first of the projects; an older Tiphys knows no others.
     project: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    more_projects: Vec<String>,
     root_project: String,
+    /// Nobody creates the Applications for Tiphys.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    rootless: bool,
     /// Runs act through the fields of Applications.
     through_fields: bool,
     always_held: bool,
@@ -33,8 +39,11 @@ pub struct Settings {
 impl Settings {
     pub(super) fn of(platform: &Platform) -> Self {
         let groups = platform.policies.groups.iter();
+        let (project, more) = platform.argocd.projects.split_first().unzip();
         Settings {
-            project: platform.argocd.project.clone(),
+            project: project.cloned().unwrap_or_default(),
+            more_projects: more.unwrap_or_default().to_vec(),
+            rootless: !platform.argocd.has_root_app,
             root_project: platform.argocd.root_project.clone(),
             through_fields: platform.argocd.access == ArgoCdAccess::Kubernetes,
             always_held: platform.policies.hold == Hold::Always,
@@ -48,8 +57,9 @@ impl Settings {
     fn argocd(&self, namespace: &str) -> ArgoCd {
         ArgoCd {
             namespace: namespace.to_owned(),
-            project: self.project.clone(),
+            projects: [&self.project].into_iter().chain(&self.more_projects).cloned().collect(),
             root_project: self.root_project.clone(),
+            has_root_app: !self.rootless,
             access: if self.through_fields { ArgoCdAccess::Kubernetes } else { ArgoCdAccess::Api },
             // Only `configure` asks, which is given the platform file.
             allowed: Allowed::default(),

@@ -23,7 +23,8 @@ pub enum HoldError {
     },
     /// Argo CD keeps syncing by itself.
     NeverIdle {
-        project: String,
+        /// In words.
+        projects: String,
         why: Why,
     },
     /// An automated sync that has to be stopped first.
@@ -66,8 +67,8 @@ impl Explain for HoldError {
                 source.to_string(),
             )
             .hint("correct or remove the window: Argo CD syncs nothing that it is about"),
-            HoldError::NeverIdle { project, why } => {
-                let what = format!("the apps of the project `{project}` cannot be held");
+            HoldError::NeverIdle { projects, why } => {
+                let what = format!("the apps of {projects} cannot be held");
                 let (why, hint) = match why {
                     Why::AlwaysLate => (
                         "Argo CD starts an automated sync each time before the window is set"

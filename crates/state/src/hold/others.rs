@@ -6,9 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use kube::Api;
 
+use super::project::ProjectHold;
 use super::{Hold, HoldError, windows};
 use tiphys_argocd::application::{self, Application};
-use tiphys_argocd::sync_windows::{Denied, SyncWindow, deny_manual_sync};
+use tiphys_argocd::sync_windows::{Denied, SyncWindow, Unreadable, deny_manual_sync};
+
+/// The windows of others, by project.
+type Windows<'a> = BTreeMap<&'a str, Vec<SyncWindow>>;
 
 impl Hold {
     /// Which of these apps windows of others keep from being synced now. An app that has no
@@ -25,7 +29,7 @@ impl Hold {
         }
         let found = application::list(applications, |found| apps.contains(found.name())).await?;
         for application in found {
-            if let Some(denied) = self.judge(&windows, &application)? {
+            if let Some(denied) = judge(&windows, &application)? {
                 all.entry(denied).or_default().push(application.name().to_owned());
             }
         }
@@ -45,27 +49,50 @@ impl Hold {
         let what = format!("the Application `{app}` cannot be read");
         let found = applications.get_opt(app).await;
         match found.map_err(tiphys_cluster::RequestError::because(what))? {
-            Some(application) => self.judge(&windows, &application),
+            Some(application) => judge(&windows, &application),
             None => Ok(None),
         }
     }
 
-    async fn windows_of_others(&self) -> Result<Vec<SyncWindow>, HoldError> {
-        let project = self.read().await?;
-        let windows = windows::foreign(&project.windows).map(SyncWindow::parse);
-        windows.collect::<Result<_, _>>().map_err(|source| self.unreadable(source))
-    }
-
-    fn judge(
+    /// What keeps a generator from being synced now, if something does.
+    pub async fn denies_generator(
         &self,
-        windows: &[SyncWindow],
-        application: &Application,
+        generator: &Application,
     ) -> Result<Option<Denied>, HoldError> {
-        let denied = deny_manual_sync(windows, application, Timestamp::now());
-        denied.map_err(|source| self.unreadable(source))
+        let own = self.all().filter(|hold| hold.project == generator.spec.project);
+        judge(&foreign(own).await?, generator)
     }
 
-    fn unreadable(&self, source: tiphys_argocd::sync_windows::Unreadable) -> HoldError {
-        HoldError::Window { project: self.project.clone(), source }
+    async fn windows_of_others(&self) -> Result<Windows<'_>, HoldError> {
+        foreign(self.projects.iter()).await
     }
+}
+
+/// Of the projects that have any.
+async fn foreign<'a>(
+    projects: impl Iterator<Item = &'a ProjectHold>,
+) -> Result<Windows<'a>, HoldError> {
+    let mut all = Windows::new();
+    for hold in projects {
+        let project = hold.read().await?;
+        let windows = windows::foreign(&project.windows).map(SyncWindow::parse);
+        let windows: Vec<SyncWindow> = windows
+            .collect::<Result<_, _>>()
+            .map_err(|source| unreadable(&hold.project, source))?;
+        if !windows.is_empty() {
+            all.insert(&hold.project, windows);
+        }
+    }
+    Ok(all)
+}
+
+fn judge(windows: &Windows<'_>, application: &Application) -> Result<Option<Denied>, HoldError> {
+    let project = &*application.spec.project;
+    let Some(windows) = windows.get(project) else { return Ok(None) };
+    let denied = deny_manual_sync(windows, application, Timestamp::now());
+    denied.map_err(|source| unreadable(project, source))
+}
+
+fn unreadable(project: &str, source: Unreadable) -> HoldError {
+    HoldError::Window { project: project.to_owned(), source }
 }

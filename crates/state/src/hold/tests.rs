@@ -6,6 +6,7 @@ mod watched;
 use std::sync::Mutex;
 
 use http::Method;
+use serde_json::{Value, json};
 use tiphys_cluster::scripted::Answer;
 use tiphys_model::{Exit, Explain};
 
@@ -29,8 +30,19 @@ fn path(app: &str) -> String {
     format!("{APPLICATIONS}/{app}")
 }
 
+fn argocd(projects: &[&str]) -> ArgoCd {
+    ArgoCd {
+        namespace: "argocd".to_owned(),
+        projects: projects.iter().map(|project| (*project).to_owned()).collect(),
+        root_project: "roots".to_owned(),
+        has_root_app: false,
+        access: tiphys_model::platform::ArgoCdAccess::default(),
+        allowed: tiphys_model::platform::Allowed::default(),
+    }
+}
+
 fn hold(server: &Server) -> Hold {
-    Hold::new(&server.client(), "argocd", "prod", "run-1")
+    Hold::new(&server.client(), &argocd(&["prod"]), "run-1")
 }
 
 fn apps(names: &[&str]) -> BTreeSet<String> {

@@ -6,11 +6,14 @@
 
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::select_all;
 use tiphys_cluster::Cause;
 use tiphys_run::Time;
 use tokio::time::Instant;
 
 use super::decide::Change;
+use super::project::ProjectHold;
 use super::wanted::{ForeignChange, LIMIT};
 use super::{Hold, HoldError};
 use crate::tolerance::{Decision, Tolerance};
@@ -23,6 +26,27 @@ impl Hold {
     /// Sets the hold again whenever others have removed or changed it, and warns of it. Returns when
     /// that is of no use.
     pub async fn watch(&self, warn: &dyn Fn(String)) -> HoldError {
+        let projects = self.projects.iter().map(|project| project.watch(warn).boxed_local());
+        let root = self.root.iter().map(|root| root.watch_once_held(warn).boxed_local());
+        select_all(projects.chain(root)).await.0
+    }
+
+    /// What has not been told yet.
+    pub fn warnings(&self) -> Vec<String> {
+        self.all().flat_map(ProjectHold::warnings).collect()
+    }
+}
+
+impl ProjectHold {
+    /// Hardly ever is a generator held there.
+    async fn watch_once_held(&self, warn: &dyn Fn(String)) -> HoldError {
+        while !self.wanted.lock().await.has_begun() {
+            tokio::time::sleep(POLL).await;
+        }
+        self.watch(warn).await
+    }
+
+    async fn watch(&self, warn: &dyn Fn(String)) -> HoldError {
         let began = Instant::now();
         let mut tolerance = Tolerance::new(LONGEST_GAP);
         loop {
@@ -52,8 +76,7 @@ impl Hold {
         Ok(())
     }
 
-    /// What has not been told yet.
-    pub fn warnings(&self) -> Vec<String> {
+    fn warnings(&self) -> Vec<String> {
         self.warnings.lock().map(|mut all| std::mem::take(&mut *all)).unwrap_or_default()
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use tiphys_assess::status::{
-    AppStatus, Check, Known, PlatformPhase, Situation, State, Status, checklist,
+    AppStatus, Check, Known, PlatformPhase, Seen, Situation, State, Status, checklist,
 };
 use tiphys_evidence::Prober;
 use tiphys_evidence::{Collected, EvidenceCollector};
@@ -95,18 +95,15 @@ async fn look<E: Display>(
     app: &AppName,
 ) -> Collected {
     let position = looked.plan.apps.iter().position(|planned| planned.app.name == *app);
-    let seen = position.and_then(|at| observation(situation, at));
-    let Some(seen) = seen else { return Collected::default() };
-    let mut evidence = Evidence::from_observation(&seen);
+    let found = position.and_then(|at| situation.seen.get(at)?.as_ref());
+    let Some(Seen { observation: seen, project, .. }) = found else { return Collected::default() };
+    let mut evidence = Evidence::from_observation(seen);
     if let Some(deleting) = seen.deleting.as_ref().filter(|d| !d.finalizers.is_empty()) {
         let waits = format!("it waits for the finalizers {}", deleting.finalizers.join(", "));
         evidence.message = Some(waits.into());
     }
     match collector {
-        Ok(collector) => {
-            let project = &looked.platform.argocd.project;
-            collector.gather(app.as_str(), project, evidence).await
-        }
+        Ok(collector) => collector.gather(app.as_str(), project, evidence).await,
         Err(error) => {
             let unseen = vec![format!("its resources: {error}")];
             Collected { evidence: Evidence { unseen, ..evidence }, ..Collected::default() }

@@ -187,7 +187,7 @@ impl Ground {
     pub(super) async fn versions(&self) -> Vec<(String, String)> {
         let platform = self.model();
         let mut objects = vec![
-            ("argoproj.io/v1alpha1", "AppProject", platform.argocd.project.clone()),
+            ("argoproj.io/v1alpha1", "AppProject", platform.argocd.projects[0].clone()),
             ("argoproj.io/v1alpha1", "AppProject", platform.argocd.root_project.clone()),
             ("v1", "Secret", Purpose::Deploy.secret(&platform)),
             ("v1", "Secret", Purpose::Teardown.secret(&platform)),

@@ -67,7 +67,7 @@ async fn a_controller_that_answers_is_asked_once_and_nothing_is_said() {
         objects.put(path, set);
     });
     let (settled, notes, took) = settle(&server).await;
-    assert_eq!(settled.unwrap(), ["stack"], "its generators");
+    assert_eq!(settled.unwrap(), ["a", "stack"], "what it has made");
     assert_eq!(server.writes(), ["PATCH applicationsets/stacks"]);
     assert!(notes.is_empty() && took < SAY_AFTER, "{notes:?} {took:?}");
 }
@@ -94,7 +94,7 @@ async fn a_controller_that_comes_back_ends_the_wait() {
         answer(&server);
     };
     let ((settled, notes, took), ()) = tokio::join!(settle(&server), comes_back);
-    assert_eq!(settled.unwrap(), ["stack"]);
+    assert_eq!(settled.unwrap(), ["a", "stack"]);
     assert_eq!(notes, [UNANSWERED]);
     assert!(took < Duration::from_secs(101), "{took:?}");
 }
@@ -139,7 +139,7 @@ async fn what_an_answered_set_lacks_is_said_and_awaited() {
         server.put(SET, json!({ "spec": {}, "status": status(None) }));
     };
     let ((settled, notes, _), ()) = tokio::join!(settle(&server), repaired);
-    assert_eq!((settled.unwrap(), notes.len()), (vec!["stack".to_owned()], 0));
+    assert_eq!((settled.unwrap(), notes.len()), (vec!["a".to_owned(), "stack".to_owned()], 0));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,6 @@
 //! Which generators are the platform's.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use kube::api::{DynamicObject, ListParams};
 use kube::{Client, ResourceExt};
@@ -8,90 +8,141 @@ use serde_json::Value;
 use tiphys_model::Platform;
 use tiphys_model::platform::ArgoCd;
 
-use super::{Generator, Generators};
+use crate::created::{Creations, Generator};
 use crate::teardown::TeardownError;
 use tiphys_argocd::application::Application;
-use tiphys_argocd::application_set;
-use tiphys_cluster::RequestError;
+use tiphys_argocd::{app_project, application_set};
+use tiphys_cluster::names::{self, PLATFORM_LABEL};
+use tiphys_cluster::{Cause, RequestError};
 
-impl Generators {
-    /// Those of the platform: the Applications in the generators' project, and ApplicationSets
-    /// whose Applications are in one of the platform's projects.
-    pub(in crate::teardown) async fn find(
-        client: &Client,
-        platform: &Platform,
-        applications: &[Application],
-    ) -> Result<Self, TeardownError> {
-        let sets = application_set::api(client, &platform.argocd.namespace);
-        let listed = match sets.list(&ListParams::default()).await {
-            Ok(listed) => listed.items,
-            // An Argo CD without ApplicationSets.
-            Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
-            Err(error) => {
-                let what = "the ApplicationSets cannot be listed";
-                return Err(RequestError::because(what)(error).into());
-            }
+/// What is known of the platform's part of Argo CD.
+pub(super) struct Ours<'a> {
+    pub(super) argocd: &'a ArgoCd,
+    pub(super) root: String,
+    /// Names of apps.
+    pub(super) apps: &'a BTreeSet<String>,
+    /// Projects that nobody else is meant to use.
+    pub(super) own: BTreeSet<String>,
+}
+
+/// Those of the platform, each before what it creates: the other way round, it would create that
+/// anew.
+pub(in crate::teardown) async fn find(
+    client: &Client,
+    platform: &Platform,
+    apps: &BTreeSet<String>,
+    applications: &[Application],
+) -> Result<Vec<Generator>, TeardownError> {
+    let sets = application_set::api(client, &platform.argocd.namespace);
+    let listed = match sets.list(&ListParams::default()).await {
+        Ok(listed) => listed.items,
+        // An Argo CD without ApplicationSets.
+        Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
+        Err(error) => {
+            let what = "the ApplicationSets cannot be listed";
+            return Err(RequestError::because(what)(error).into());
+        }
+    };
+    let ours = Ours {
+        argocd: &platform.argocd,
+        root: names::root_application(platform),
+        apps,
+        own: own_projects(client, platform).await?,
+    };
+    ours.generators(applications, &listed)
+}
+
+/// That of the root app, and those that `configure` has made for this platform. Without Argo CD there
+/// are none.
+async fn own_projects(
+    client: &Client,
+    platform: &Platform,
+) -> Result<BTreeSet<String>, RequestError> {
+    let projects = app_project::api(client, &platform.argocd.namespace);
+    let mut own = BTreeSet::from([platform.argocd.root_project.clone()]);
+    for name in &platform.argocd.projects {
+        let what = format!("the AppProject `{name}` cannot be read");
+        let found = match projects.get_opt(name).await.map_err(RequestError::because(what)) {
+            Err(error) if error.cause() == Cause::NotFound => None,
+            found => found?,
         };
-        Generators::among(&platform.argocd, applications, &listed)
+        let owner = found.and_then(|found| found.labels().get(PLATFORM_LABEL).cloned());
+        if owner.as_deref() == Some(platform.name.as_str()) {
+            own.insert(name.clone());
+        }
     }
+    Ok(own)
+}
 
-    /// The template of a set says which project its Applications are in, unless that is a template
-    /// itself; then its Applications do, and who has created it.
-    pub(super) fn among(
-        argocd: &ArgoCd,
+impl Ours<'_> {
+    /// Known by what they have created; and in a project of the platform's own, by being there. The
+    /// template of a set says which project its Applications are in, unless that is a template
+    /// itself; then who has created it decides.
+    pub(super) fn generators(
+        &self,
         applications: &[Application],
         sets: &[DynamicObject],
-    ) -> Result<Self, TeardownError> {
-        let mut found = Generators::default();
-        for application in applications {
-            if application.spec.project == argocd.root_project {
-                found.take_application(application);
-            }
-        }
-        let ours = |project: &str| project == argocd.project || project == argocd.root_project;
-        let children = by_set(applications);
+    ) -> Result<Vec<Generator>, TeardownError> {
+        let creations = Creations::among(applications);
+        let own = applications.iter().filter(|one| self.own.contains(&one.spec.project));
+        let apps = own.map(Application::name).chain(self.apps.iter().map(String::as_str));
+        let mut found = creations.generators_of(apps, &self.root);
+        let in_root = |one: &&Application| one.spec.project == self.argocd.root_project;
+        let roots = applications.iter().filter(in_root).map(Application::name);
+        found.extend(roots.map(|name| Generator::Application(name.to_owned())));
         for set in sets {
-            let name = set.name_any();
+            let generator = Generator::Set(set.name_any());
             let project = set.data.pointer("/spec/template/spec/project").and_then(Value::as_str);
             let project = project.unwrap_or_default();
-            let is_ours = ours(project) || (project.contains("{{") && found.creates_set(&name));
-            if !is_ours {
-                let made = children.get(&*name).map(Vec::as_slice).unwrap_or_default();
-                let (made, others): (Vec<&Application>, Vec<&Application>) =
-                    made.iter().partition(|child| ours(&child.spec.project));
-                if made.is_empty() {
-                    continue;
-                }
-                refuse_shared(&name, &others)?;
+            let created = || found.iter().any(|one| creations.of(one).any(|c| *c == generator));
+            if self.own.contains(project) || (project.contains("{{") && created()) {
+                found.insert(generator);
             }
-            found.children.entry(Generator::Set(name)).or_default();
         }
-        Ok(found)
-    }
-
-    fn creates_set(&self, name: &str) -> bool {
-        let set = Generator::Set(name.to_owned());
-        self.children.values().any(|created| created.contains(&set))
-    }
-}
-
-/// The Applications that each ApplicationSet has made.
-fn by_set(applications: &[Application]) -> BTreeMap<&str, Vec<&Application>> {
-    let mut made: BTreeMap<&str, Vec<&Application>> = BTreeMap::new();
-    for application in applications {
-        let owners = application.owner_references().iter();
-        for owner in owners.filter(|owner| owner.kind == "ApplicationSet") {
-            made.entry(&owner.name).or_default().push(application);
+        found.retain(|generator| match generator {
+            Generator::Application(name) => !self.apps.contains(name),
+            Generator::Set(_) => true,
+        });
+        for generator in &found {
+            self.refuse_shared(generator, &creations, &found, applications)?;
         }
+        Ok(creations.in_order(&found))
     }
-    made
-}
 
-/// Without the set, nobody would look after the Applications of others any more.
-fn refuse_shared(set: &str, others: &[&Application]) -> Result<(), TeardownError> {
-    if others.is_empty() {
-        return Ok(());
+    /// Without it, nobody would look after the Applications of others any more.
+    fn refuse_shared(
+        &self,
+        generator: &Generator,
+        creations: &Creations,
+        found: &BTreeSet<Generator>,
+        applications: &[Application],
+    ) -> Result<(), TeardownError> {
+        let named = |name: &str| applications.iter().find(|one| one.name() == name);
+        if let Generator::Application(name) = generator {
+            let project = named(name).map(|one| one.spec.project.clone()).unwrap_or_default();
+            if project == self.argocd.root_project {
+                return Ok(());
+            }
+            if !self.argocd.uses(&project) {
+                return Err(TeardownError::GeneratorElsewhere { generator: name.clone(), project });
+            }
+        }
+        let is_of_others = |child: &&Generator| match child {
+            Generator::Application(name) => {
+                let there = named(name);
+                !found.contains(*child)
+                    && !self.apps.contains(name)
+                    && there.is_some_and(|one| !self.own.contains(&one.spec.project))
+            }
+            Generator::Set(_) => false,
+        };
+        let others = creations.of(generator).filter(is_of_others);
+        let others: Vec<String> = others.map(|child| child.name().to_owned()).collect();
+        if others.is_empty() {
+            return Ok(());
+        }
+        let is_set = matches!(generator, Generator::Set(_));
+        let generator = generator.name().to_owned();
+        Err(TeardownError::SharedGenerator { generator, is_set, others })
     }
-    let others = others.iter().map(|application| application.name().to_owned()).collect();
-    Err(TeardownError::SharedSet { set: set.to_owned(), others })
 }

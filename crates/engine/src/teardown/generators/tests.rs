@@ -6,6 +6,9 @@ use tiphys_cluster::names::Purpose;
 use tiphys_cluster::scripted::Answer;
 use tiphys_model::Explain;
 
+use std::collections::BTreeSet;
+
+use super::find::Ours;
 use super::*;
 use crate::testkit;
 use crate::testkit::argocd::{self, ROOT};
@@ -109,32 +112,6 @@ fn application(name: &str, creates: &[(&str, &str)], owner: Option<&str>) -> App
     .unwrap()
 }
 
-#[test]
-fn who_creates_goes_before_what_it_creates() {
-    let mut found = Generators::default();
-    found.children.insert(Generator::Set("a-set".to_owned()), BTreeSet::new());
-    found.take_application(&application("a-stack", &[("Application", "web")], Some("a-set")));
-    let creates = [("ApplicationSet", "a-set"), ("Application", "b-stack")];
-    found.take_application(&application("root", &creates, None));
-    found.take_application(&application("b-stack", &[], None));
-    let names: Vec<String> = found
-        .in_order()
-        .into_iter()
-        .map(|generator| match generator {
-            Generator::Application(name) | Generator::Set(name) => name,
-        })
-        .collect();
-    assert_eq!(names, ["root", "b-stack", "a-set", "a-stack"]);
-}
-
-#[test]
-fn a_circle_comes_to_an_end() {
-    let mut found = Generators::default();
-    found.take_application(&application("a", &[("Application", "b")], None));
-    found.take_application(&application("b", &[("Application", "a")], None));
-    assert_eq!(found.in_order().len(), 2);
-}
-
 /// An Application in a project, made by a set.
 fn made(name: &str, project: &str, set: &str) -> Application {
     let mut application = application(name, &[], Some(set));
@@ -172,28 +149,59 @@ fn a_set_is_the_platforms_by_its_template_its_applications_or_who_created_it() {
         set("of-others", templated),
         set("of-others-and-empty", templated),
     ];
-    let argocd = testkit::platform().argocd;
-    let found = Generators::among(&argocd, &applications, &sets).unwrap();
-    let found: Vec<&str> = found
-        .children
-        .keys()
-        .filter_map(|generator| match generator {
-            Generator::Set(name) => Some(&**name),
-            Generator::Application(_) => None,
-        })
-        .collect();
-    let expected =
-        ["by-children", "by-generator", "by-patch", "by-root-template", "by-template", "empty"];
-    assert_eq!(found, expected);
+    assert_eq!(
+        sets_of(&applications, &sets).unwrap(),
+        ["by-children", "by-generator", "by-patch", "by-root-template", "by-template", "empty"]
+            .map(str::to_owned)
+            .into()
+    );
+}
+
+/// The sets among the platform's generators. `apps` and `roots` are its own projects.
+fn sets_of(
+    applications: &[Application],
+    sets: &[DynamicObject],
+) -> Result<BTreeSet<String>, TeardownError> {
+    let mut argocd = testkit::platform().argocd;
+    argocd.projects.push("default".to_owned());
+    let ours = Ours {
+        argocd: &argocd,
+        root: "root".to_owned(),
+        apps: &["a", "b"].map(str::to_owned).into(),
+        own: ["apps", "roots"].map(str::to_owned).into(),
+    };
+    let found = ours.generators(applications, sets)?;
+    let set = |generator: Generator| match generator {
+        Generator::Set(name) => Some(name),
+        Generator::Application(_) => None,
+    };
+    Ok(found.into_iter().filter_map(set).collect())
 }
 
 #[test]
-fn a_set_that_others_need_is_not_removed() {
-    let argocd = testkit::platform().argocd;
+fn in_a_shared_project_only_what_has_made_apps_of_the_platform_goes() {
+    let applications = [made("a", "default", "ours"), made("theirs", "default", "of-others")];
+    let sets = [set("ours", "default"), set("of-others", "default"), set("empty", "default")];
+    assert_eq!(sets_of(&applications, &sets).unwrap(), ["ours".to_owned()].into());
+}
+
+#[test]
+fn a_generator_that_others_need_is_not_removed() {
     let applications = [made("web", "apps", "all"), made("theirs", "theirs", "all")];
     let sets = [set("all", "{{.project}}")];
-    let told = Generators::among(&argocd, &applications, &sets).unwrap_err().explain();
+    let told = sets_of(&applications, &sets).unwrap_err().explain();
     assert_eq!(told.exit, tiphys_model::Exit::Configuration);
     assert_eq!(told.what, "the ApplicationSet `all` cannot be removed");
     assert_eq!(told.why, "it has made Applications of others, too: theirs");
+
+    let creates = [("Application", "a"), ("Application", "theirs")];
+    let mut stack = application("stack", &creates, None);
+    stack.spec.project = "default".to_owned();
+    let others = made("theirs", "default", "theirs");
+    let told = sets_of(&[stack.clone(), others], &[]).unwrap_err().explain();
+    assert_eq!(told.what, "the Application `stack` cannot be removed");
+
+    stack.spec.project = "elsewhere".to_owned();
+    let told = sets_of(&[stack], &[]).unwrap_err().explain();
+    assert!(told.why.ends_with("which the platform file does not name"), "{}", told.why);
 }
