@@ -9,39 +9,64 @@
 //!     tiphys.dev/type: vault
 //! ```
 
+mod waves;
+
 use std::collections::VecDeque;
 
 use tiphys_model::{AppName, Platform, PlatformName, StackName};
 
 use crate::decode::{Decode, List, bad_name, refuse_duplicates};
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
-use crate::document::{AppDocument, DependencyDocument, SpecDocument};
-use crate::resolve::{self, Apps};
+use crate::document::{AppDocument, DependencyDocument, EdgeOrigin, SpecDocument};
+use crate::resolve::{self, Apps, Head};
 use crate::source::{Sources, Span, Spanned};
 use crate::yaml::{self, Content, Node};
+use waves::Waves;
 
 const DEPENDS_ON: &str = "tiphys.dev/depends-on";
 const STACK: &str = "tiphys.dev/stack";
 const TYPE: &str = "tiphys.dev/type";
 const PREFIX: &str = "tiphys.dev/";
 
+/// What the sync waves of Applications mean for their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SyncWaves {
+    Ignored,
+    /// Every app of a wave depends on every app of the nearest earlier wave.
+    Edges,
+}
+
 /// Reads every Application in the files, and a platform from their annotations. Everything but
 /// Applications is passed over; settings that have no annotation keep their defaults.
 pub fn platform_from_applications(
     name: PlatformName,
+    waves: SyncWaves,
     sources: &Sources,
 ) -> Result<Platform, Diagnostics> {
     let mut problems = Diagnostics::default();
     let head = resolve::head(name, SpecDocument::default(), &mut problems);
+    let apps = read_apps(&head, waves, sources, &mut problems);
+    let platform = resolve_platform(head, apps, sources, &mut problems);
+    problems.into_result(platform)
+}
+
+fn read_apps(
+    head: &Head,
+    sync_waves: SyncWaves,
+    sources: &Sources,
+    problems: &mut Diagnostics,
+) -> Apps {
     let mut apps = Apps { list: Vec::new(), incomplete: false };
-    let mut place = None;
+    let mut waves = Waves::default();
     for (file, source) in sources.iter() {
-        place = place.or(Some(Span::start_of(file)));
         match yaml::compose(file, source) {
             Ok(tree) => {
-                for application in applications(tree.documents(), &mut problems) {
-                    match read(application, &head.argocd.namespace, &mut problems) {
-                        Some(app) => apps.list.push(app),
+                for application in applications(tree.documents(), problems) {
+                    match read(application, &head.argocd.namespace, sync_waves, problems) {
+                        Some(Manifest { stack, app, wave }) => {
+                            waves.insert(&app.name.value, wave);
+                            apps.list.push((stack, app));
+                        }
                         None => apps.incomplete = true,
                     }
                 }
@@ -52,20 +77,20 @@ pub fn platform_from_applications(
             }
         }
     }
-    let resolved = place
-        .and_then(|place| resolve::resolve_apps(apps, Some(&head.groups), place, &mut problems));
-    let platform = resolved.map(|(apps, graph)| Platform {
-        name: head.name,
-        environment: head.environment,
-        source: head.source,
-        argocd: head.argocd,
-        bootstrap: head.bootstrap,
-        policies: head.policies,
-        teardown: head.teardown,
-        apps,
-        graph,
-    });
-    problems.into_result(platform)
+    waves.add_edges(&mut apps, problems);
+    apps
+}
+
+fn resolve_platform(
+    head: Head,
+    apps: Apps,
+    sources: &Sources,
+    problems: &mut Diagnostics,
+) -> Option<Platform> {
+    let place = sources.iter().next().map(|(file, _)| Span::start_of(file))?;
+    let (apps, graph) = resolve::resolve_apps(apps, Some(&head.groups), place, problems)?;
+    let Head { name, environment, source, argocd, bootstrap, policies, teardown, .. } = head;
+    Some(Platform { name, environment, source, argocd, bootstrap, policies, teardown, apps, graph })
 }
 
 /// The Applications among documents, also those in lists as `kubectl get -o yaml` prints them.
@@ -91,14 +116,24 @@ fn applications<'t>(
     found
 }
 
+/// What one Application says.
+struct Manifest {
+    stack: StackName,
+    app: AppDocument,
+    /// `None`: it does not matter, or could not be read.
+    wave: Option<Spanned<i64>>,
+}
+
 fn read(
     application: Node<'_>,
     argocd_namespace: &str,
+    sync_waves: SyncWaves,
     problems: &mut Diagnostics,
-) -> Option<(StackName, AppDocument)> {
+) -> Option<Manifest> {
     refuse_duplicates(application, problems);
     let metadata = application.get("metadata");
-    let Some((metadata, name)) = metadata.and_then(|node| Some((node, node.get("name")?))) else {
+    let Some((metadata, name_node)) = metadata.and_then(|node| Some((node, node.get("name")?)))
+    else {
         let span = metadata.unwrap_or(application).span();
         let title = "the Application has no name";
         problems.push(Diagnostic::new(title, span, "`metadata.name` is missing here"));
@@ -117,7 +152,11 @@ fn read(
         None => Some(StackName::parse("default").expect("`default` is a valid name")),
     };
     // Everything is read before anything is missed, so that all problems show at once.
-    let name = Decode::decode(name, problems);
+    let name = Decode::decode(name_node, problems);
+    let wave = match sync_waves {
+        SyncWaves::Ignored => None,
+        SyncWaves::Edges => waves::read(annotation(waves::ANNOTATION), name_node, problems),
+    };
     let app_type = annotation(TYPE).and_then(|node| Decode::decode(node, problems));
     let depends_on = annotation(DEPENDS_ON).map_or_else(List::default, |n| edges(n, problems));
     let app = AppDocument {
@@ -131,7 +170,7 @@ fn read(
         tolerate_drift: List::default(),
         health: List::default(),
     };
-    Some((stack?, app))
+    Some(Manifest { stack: stack?, app, wave })
 }
 
 /// Reads `a, b?`. An empty text is what a template makes of an empty list: no dependencies.
@@ -152,7 +191,7 @@ fn edges(node: Node<'_>, problems: &mut Diagnostics) -> List<DependencyDocument>
         match AppName::parse(name) {
             Ok(value) => {
                 let app = Spanned { value, span: node.span() };
-                list.items.push(DependencyDocument { app, optional });
+                list.items.push(DependencyDocument { app, optional, origin: EdgeOrigin::Written });
             }
             Err(error) => problems.push(bad_name(node, name, "an app", &error)),
         }

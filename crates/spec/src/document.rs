@@ -194,6 +194,16 @@ document! {
 pub(crate) struct DependencyDocument {
     pub(crate) app: Spanned<AppName>,
     pub(crate) optional: bool,
+    pub(crate) origin: EdgeOrigin,
+}
+
+/// Why there is an edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EdgeOrigin {
+    /// Somebody wrote it.
+    Written,
+    /// The dependant is in a later sync wave.
+    SyncWave,
 }
 
 document! {

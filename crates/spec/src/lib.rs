@@ -20,7 +20,7 @@ mod schema;
 mod source;
 mod yaml;
 
-pub use applications::platform_from_applications;
+pub use applications::{SyncWaves, platform_from_applications};
 pub use diagnostic::{Diagnostic, Diagnostics, Label};
 pub use nearest::nearest;
 pub use source::{NotText, Source, SourceIx, Sources, Span};

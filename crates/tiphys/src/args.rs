@@ -104,6 +104,12 @@ pub(crate) struct PlanArgs {
     /// `tiphys.dev/stack`, `tiphys.dev/type`.
     #[arg(long, value_name = "DIR", conflicts_with = "file", value_hint = ValueHint::DirPath)]
     pub(crate) from_applications: Option<PathBuf>,
+    /// Let each app also depend on all apps of the nearest earlier sync wave
+    ///
+    /// The wave is the annotation `argocd.argoproj.io/sync-wave` of the Application, 0 without it.
+    // Without the conflict, clap does not miss `--from-applications` where there is `-f`.
+    #[arg(long, requires = "from_applications", conflicts_with = "file")]
+    pub(crate) edges_from_waves: bool,
     /// How to print the plan
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: PlanFormat,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tiphys_model::{Platform, PlatformName};
 use tiphys_report::Notice;
-use tiphys_spec::{MAX_BYTES, NotText, Source, Sources};
+use tiphys_spec::{MAX_BYTES, NotText, Source, Sources, SyncWaves};
 
 use crate::failure::Failure;
 use crate::output;
@@ -115,11 +115,19 @@ pub(crate) fn platform(file: Option<&Path>) -> Result<Platform, Failure> {
     Ok(platform)
 }
 
+/// What `--edges-from-waves` means.
+pub(crate) fn sync_waves(edges: bool) -> SyncWaves {
+    if edges { SyncWaves::Edges } else { SyncWaves::Ignored }
+}
+
 /// Reads a platform from the annotations of the Applications in a directory.
-pub(crate) fn platform_from_applications(directory: &Path) -> Result<Platform, Failure> {
+pub(crate) fn platform_from_applications(
+    directory: &Path,
+    waves: SyncWaves,
+) -> Result<Platform, Failure> {
     let sources = read(directory).map_err(Failure::Input)?;
     let name = PlatformName::parse("applications").expect("`applications` is a valid name");
-    let platform = tiphys_spec::platform_from_applications(name, &sources)
+    let platform = tiphys_spec::platform_from_applications(name, waves, &sources)
         .map_err(|problems| Failure::Platform(Box::new(sources), problems))?;
     check_environment(&platform)?;
     Ok(platform)

@@ -10,14 +10,29 @@ use std::path::Path;
 
 use crate::common::{Ran, compare, folder, tiphys};
 
+/// Applications in waves, one of them with a dependency of its own.
+const WAVES: &str = r#"
+{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: crds, annotations: {argocd.argoproj.io/sync-wave: "-5"}}}
+---
+{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: storage, annotations: {tiphys.dev/type: ceph-cluster}}}
+---
+{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: ingress}}
+---
+{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: shop, annotations: {argocd.argoproj.io/sync-wave: "10", tiphys.dev/depends-on: "vault, storage, falco?", tiphys.dev/stack: shop}}}
+---
+{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: vault, annotations: {argocd.argoproj.io/sync-wave: "10", tiphys.dev/type: vault}}}
+"#;
+
 /// Name, arguments and exit code. They run where there is no `platform.yaml`, so on the bundled
 /// reference platform.
-const CASES: [(&str, &str, i32); 26] = [
+const CASES: [(&str, &str, i32); 30] = [
     ("plan-table", "plan", 0),
     ("plan-json", "plan -o json", 0),
     ("plan-yaml", "plan -o yaml", 0),
     ("plan-dot", "plan -o dot", 0),
     ("plan-mermaid", "plan -o mermaid", 0),
+    ("waves-plan", "plan --from-applications waves", 0),
+    ("waves-plan-with-edges", "plan --from-applications waves --edges-from-waves", 0),
     ("scope-stack-table", "plan --scope stack:monitoring", 0),
     ("scope-stack-dot", "plan --scope stack:monitoring -o dot", 0),
     ("scope-stack-mermaid", "plan --scope stack:monitoring -o mermaid", 0),
@@ -38,6 +53,8 @@ const CASES: [(&str, &str, i32); 26] = [
     ("usage-unknown-flag", "plan --scop platform", 2),
     ("usage-unknown-format", "plan -o xml", 2),
     ("usage-two-platforms", "plan -f a --from-applications b", 2),
+    ("usage-waves-without-applications", "plan --edges-from-waves", 2),
+    ("usage-waves-of-a-platform-file", "plan -f a --edges-from-waves", 2),
     ("version", "version", 0),
     ("version-flag", "--version", 0),
 ];
@@ -59,6 +76,8 @@ fn actions(help: &Ran) -> Vec<String> {
 #[test]
 fn actions_print_and_exit_as_before() {
     let elsewhere = tempfile::tempdir().unwrap();
+    fs::create_dir(elsewhere.path().join("waves")).unwrap();
+    fs::write(elsewhere.path().join("waves/applications.yaml"), WAVES).unwrap();
     let mut transcripts = BTreeMap::new();
     let mut codes = Vec::new();
     for (name, args, code) in CASES {

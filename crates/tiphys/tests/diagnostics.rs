@@ -1,7 +1,7 @@
 //! Every problem that a platform can have, as a person sees it.
 //!
-//! Each folder in `diagnostics/` is a situation: a file `platform.yaml`, a directory of files, or
-//! a directory `applications` for `--from-applications`. `NAME.out` is what the program says.
+//! Each folder in `diagnostics/` is a situation: a file `platform.yaml`, a directory of files, a
+//! directory `applications` for `--from-applications`, or `waves` with `--edges-from-waves` as well. `NAME.out` is what the program says.
 //! Situations that cannot be checked in are made here.
 
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, a panic is the report")]
@@ -23,7 +23,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 /// Makes a file in a directory, and gives what to say on the command line.
 type Make = fn(&Path) -> &'static str;
 
-const MADE: [(&str, Make); 13] = [
+const MADE: [(&str, Make); 14] = [
     ("made-absent", |_| "plan -f absent"),
     ("made-absent-in-a-repository", |_| "plan -f https://git.example/platform.git//root@main"),
     ("made-absent-applications", |_| "plan --from-applications absent"),
@@ -60,6 +60,16 @@ const MADE: [(&str, Make); 13] = [
     ("made-scalar-of-200-mb", |at| {
         sparse(&at.join("large.yaml"), 200_000_000);
         "plan -f large.yaml"
+    }),
+    ("made-waves-with-too-many-edges", |at| {
+        let head = "apiVersion: argoproj.io/v1alpha1, kind: Application";
+        let application = |number: u32| {
+            let wave = format!("{{argocd.argoproj.io/sync-wave: \"{}\"}}", number % 2);
+            format!("---\n{{{head}, metadata: {{name: a{number}, annotations: {wave}}}}}\n")
+        };
+        let all: String = (0..2002).map(application).collect();
+        fs::write(at.join("applications.yaml"), all).unwrap();
+        "plan --from-applications applications.yaml --edges-from-waves"
     }),
     ("made-nested-20000-deep-in-flow-style", |at| {
         fs::write(at.join("flow.yaml"), "[".repeat(20_000)).unwrap();
@@ -106,6 +116,8 @@ fn run(memory: u32, directory: &Path, args: &str) -> Ran {
 fn checked_in(situation: &Path, name: &str) -> String {
     if situation.join("applications").is_dir() {
         format!("plan --from-applications {name}/applications")
+    } else if situation.join("waves").is_dir() {
+        format!("plan --from-applications {name}/waves --edges-from-waves")
     } else if situation.join("platform.yaml").exists() {
         format!("plan -f {name}/platform.yaml")
     } else {

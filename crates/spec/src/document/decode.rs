@@ -3,7 +3,7 @@
 use tiphys_model::AppName;
 use tiphys_model::platform::GroupKind;
 
-use super::{DependencyDocument, Drift, Metadata, PlatformDocument, SpecDocument};
+use super::{DependencyDocument, Drift, EdgeOrigin, Metadata, PlatformDocument, SpecDocument};
 use crate::decode::{Decode, Fields, expected};
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::source::Spanned;
@@ -68,14 +68,14 @@ impl Decode for DependencyDocument {
         match node.content() {
             Content::Scalar(_) => {
                 let app = Spanned::<AppName>::decode(node, problems)?;
-                Some(DependencyDocument { app, optional: false })
+                Some(DependencyDocument { app, optional: false, origin: EdgeOrigin::Written })
             }
             Content::Mapping(_) => {
                 let mut fields = Fields::open(node, "a dependency", problems)?;
                 let app = fields.required("app", problems);
                 let optional = fields.optional("optional", problems).unwrap_or(false);
                 fields.finish(problems);
-                Some(DependencyDocument { app: app?, optional })
+                Some(DependencyDocument { app: app?, optional, origin: EdgeOrigin::Written })
             }
             Content::Sequence(_) => {
                 expected(node, "the name of an app, or an object with `app`", problems);

@@ -6,7 +6,7 @@ use tiphys_model::{AppIx, AppName};
 
 use super::{Apps, find};
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
-use crate::document::{AppDocument, DependencyDocument};
+use crate::document::{AppDocument, DependencyDocument, EdgeOrigin};
 use crate::nearest::nearest;
 
 /// The edges of each app, sorted, and the graph they make.
@@ -86,11 +86,17 @@ pub(super) fn refuse_cycles(apps: &Apps, graph: &Graph, problems: &mut Diagnosti
     for cycle in graph.cycles() {
         let app = |at: AppIx| &apps.list[at.position()].1;
         let next = |step: usize| cycle[(step + 1) % cycle.len()];
+        let mut by_wave = false;
         let places = cycle.iter().enumerate().map(|(step, at)| {
             let (from, to) = (app(*at), &app(next(step)).name.value);
             let edge = from.depends_on.items.iter().find(|d| d.app.value == *to);
             let span = edge.map_or(from.name.span, |edge| edge.app.span);
-            (span, format!("{} depends on {to}", from.name.value))
+            let mut label = format!("{} depends on {to}", from.name.value);
+            if edge.is_some_and(|edge| edge.origin == EdgeOrigin::SyncWave) {
+                by_wave = true;
+                label += ": its sync wave is later";
+            }
+            (span, label)
         });
         let mut places: Vec<_> = places.collect();
         let (span, label) = places.remove(0);
@@ -99,8 +105,12 @@ pub(super) fn refuse_cycles(apps: &Apps, graph: &Graph, problems: &mut Diagnosti
             2 => "two apps depend on each other".to_owned(),
             more => format!("{more} apps depend on each other in a circle"),
         };
-        let mut problem = Diagnostic::new(format!("{title}: {path}"), span, label)
-            .hint("none of them could ever start: remove one of these dependencies");
+        let hint = if by_wave {
+            "none of them could ever start: remove one of these dependencies, or change a sync wave"
+        } else {
+            "none of them could ever start: remove one of these dependencies"
+        };
+        let mut problem = Diagnostic::new(format!("{title}: {path}"), span, label).hint(hint);
         // A circle of fifty is told by its path; a handful of places is easier with the lines.
         if places.len() < 5 {
             for (span, label) in places {

@@ -8,5 +8,6 @@ mod nesting;
 mod random;
 mod reading;
 mod schema_agreement;
+mod waves;
 mod write;
 mod yaml;

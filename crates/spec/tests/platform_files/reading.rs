@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use tiphys_model::platform::{AppType, ArgoCd, Policies, Retry, Timeouts};
 use tiphys_model::{App, Platform, Scope, StackName};
 use tiphys_plan::PlanDocument;
+use tiphys_spec::SyncWaves;
 
 use crate::random::{platforms, scoped_platforms};
 use crate::write;
@@ -206,7 +207,11 @@ proptest! {
             _ => list(file).text(),
         };
         let texts: Vec<String> = manifests.chunks(3).enumerate().map(file).collect();
-        let read = tiphys_spec::platform_from_applications(platform.name.clone(), &sources(&texts));
+        let read = tiphys_spec::platform_from_applications(
+            platform.name.clone(),
+            SyncWaves::Ignored,
+            &sources(&texts),
+        );
         prop_assert_eq!(read, Ok(platform.clone()));
         let file = document(&platform, vec![
             ("stacks".to_owned(), write::stacks(&platform, &platform.apps)),

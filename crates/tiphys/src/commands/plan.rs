@@ -12,7 +12,10 @@ use crate::{input, output};
 
 pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
     let platform = match &args.from_applications {
-        Some(directory) => input::platform_from_applications(directory)?,
+        Some(directory) => {
+            let waves = input::sync_waves(args.edges_from_waves);
+            input::platform_from_applications(directory, waves)?
+        }
         None => input::platform(args.platform.file.as_deref())?,
     };
     let plan = plan(&platform, args.platform.scope.of(&platform)?)?;
