@@ -20,6 +20,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::document::{AppDocument, DependencyDocument, EdgeOrigin, SpecDocument};
 use crate::resolve::{self, Apps, Head};
 use crate::source::{Sources, Span, Spanned};
+use crate::written;
 use crate::yaml::{self, Content, Node};
 use waves::Waves;
 
@@ -48,6 +49,21 @@ pub fn platform_from_applications(
     let apps = read_apps(&head, waves, sources, &mut problems);
     let platform = resolve_platform(head, apps, sources, &mut problems);
     problems.into_result(platform)
+}
+
+/// The text of a platform file that says what [`platform_from_applications`] reads. It also has the
+/// optional dependencies on apps that are absent.
+pub fn platform_file_from_applications(
+    name: PlatformName,
+    waves: SyncWaves,
+    sources: &Sources,
+) -> Result<String, Diagnostics> {
+    let mut problems = Diagnostics::default();
+    let head = resolve::head(name, SpecDocument::default(), &mut problems);
+    let apps = read_apps(&head, waves, sources, &mut problems);
+    let text = written::platform_file(&head.name, &apps);
+    let platform = resolve_platform(head, apps, sources, &mut problems);
+    problems.into_result(platform.map(|_| text))
 }
 
 fn read_apps(

@@ -18,9 +18,10 @@ mod resolve;
 #[cfg(test)]
 mod schema;
 mod source;
+mod written;
 mod yaml;
 
-pub use applications::{SyncWaves, platform_from_applications};
+pub use applications::{SyncWaves, platform_file_from_applications, platform_from_applications};
 pub use diagnostic::{Diagnostic, Diagnostics, Label};
 pub use nearest::nearest;
 pub use source::{NotText, Source, SourceIx, Sources, Span};

@@ -38,6 +38,8 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Action {
+    /// Print a first platform file from Application manifests; changes nothing
+    Init(InitArgs),
     /// Show order, layers, critical path, estimate and digest; changes nothing
     Plan(PlanArgs),
     /// Deploy the platform on a simulated cluster, in virtual time
@@ -107,12 +109,31 @@ pub(crate) struct PlanArgs {
     /// Let each app also depend on all apps of the nearest earlier sync wave
     ///
     /// The wave is the annotation `argocd.argoproj.io/sync-wave` of the Application, 0 without it.
+    /// `tiphys init` prints the result as a platform file.
     // Without the conflict, clap does not miss `--from-applications` where there is `-f`.
     #[arg(long, requires = "from_applications", conflicts_with = "file")]
     pub(crate) edges_from_waves: bool,
     /// How to print the plan
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: PlanFormat,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct InitArgs {
+    /// Take apps and dependencies from the Application manifests in DIR
+    ///
+    /// Edges stand in annotations: `tiphys.dev/depends-on: "a,b?"` (`?` means optional),
+    /// `tiphys.dev/stack`, `tiphys.dev/type`.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) from_applications: PathBuf,
+    /// Let each app also depend on all apps of the nearest earlier sync wave
+    ///
+    /// The wave is the annotation `argocd.argoproj.io/sync-wave` of the Application, 0 without it.
+    #[arg(long)]
+    pub(crate) edges_from_waves: bool,
+    /// The name of the platform
+    #[arg(long, value_name = "NAME", default_value = "platform", value_parser = PlatformName::parse)]
+    pub(crate) name: PlatformName,
 }
 
 /// What an action is about.

@@ -120,6 +120,18 @@ pub(crate) fn sync_waves(edges: bool) -> SyncWaves {
     if edges { SyncWaves::Edges } else { SyncWaves::Ignored }
 }
 
+/// Writes a platform file from the annotations of the Applications in a directory. Nothing is
+/// touched, so `TIPHYS_ENVIRONMENT` does not matter.
+pub(crate) fn platform_file_from_applications(
+    directory: &Path,
+    name: PlatformName,
+    waves: SyncWaves,
+) -> Result<String, Failure> {
+    let sources = read(directory).map_err(Failure::Input)?;
+    tiphys_spec::platform_file_from_applications(name, waves, &sources)
+        .map_err(|problems| Failure::Platform(Box::new(sources), problems))
+}
+
 /// Reads a platform from the annotations of the Applications in a directory.
 pub(crate) fn platform_from_applications(
     directory: &Path,

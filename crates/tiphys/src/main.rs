@@ -50,6 +50,7 @@ fn run(args: Args) -> Result<Exit, Failure> {
         Action::Status(args) => return commands::status::run(&args),
         Action::Teardown(args) => return commands::teardown::run(&args),
         Action::Why(args) => return commands::why::run(&args),
+        Action::Init(args) => commands::init::run(args),
         Action::Plan(args) => commands::plan::run(&args),
         Action::RotateCredentials(args) => commands::rotate::run(&args),
         Action::Configure(args) => commands::configure::run(&args),

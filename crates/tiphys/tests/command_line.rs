@@ -25,7 +25,7 @@ const WAVES: &str = r#"
 
 /// Name, arguments and exit code. They run where there is no `platform.yaml`, so on the bundled
 /// reference platform.
-const CASES: [(&str, &str, i32); 30] = [
+const CASES: [(&str, &str, i32); 34] = [
     ("plan-table", "plan", 0),
     ("plan-json", "plan -o json", 0),
     ("plan-yaml", "plan -o yaml", 0),
@@ -33,6 +33,8 @@ const CASES: [(&str, &str, i32); 30] = [
     ("plan-mermaid", "plan -o mermaid", 0),
     ("waves-plan", "plan --from-applications waves", 0),
     ("waves-plan-with-edges", "plan --from-applications waves --edges-from-waves", 0),
+    ("waves-init", "init --from-applications waves", 0),
+    ("waves-init-with-edges", "init --from-applications waves --edges-from-waves --name shop", 0),
     ("scope-stack-table", "plan --scope stack:monitoring", 0),
     ("scope-stack-dot", "plan --scope stack:monitoring -o dot", 0),
     ("scope-stack-mermaid", "plan --scope stack:monitoring -o mermaid", 0),
@@ -55,6 +57,8 @@ const CASES: [(&str, &str, i32); 30] = [
     ("usage-two-platforms", "plan -f a --from-applications b", 2),
     ("usage-waves-without-applications", "plan --edges-from-waves", 2),
     ("usage-waves-of-a-platform-file", "plan -f a --edges-from-waves", 2),
+    ("usage-init-without-applications", "init", 2),
+    ("usage-init-bad-name", "init --from-applications waves --name No", 2),
     ("version", "version", 0),
     ("version-flag", "--version", 0),
 ];
@@ -121,10 +125,30 @@ fn applications_name_no_environment_so_none_is_the_right_one() {
     let why = "the platform does not say which environment it is for";
     assert_eq!((wanted.code, wanted.transcript.contains(why)), (Some(3), true));
     assert_eq!(run(elsewhere.path(), &[], plan).code, Some(0));
+    let init = "init --from-applications .";
+    let written = run(elsewhere.path(), &[("TIPHYS_ENVIRONMENT", "production")], init);
+    assert_eq!(written.code, Some(0), "a file is printed, and nothing is touched");
 }
 
 const APPLICATION: &str =
     "{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: a}}";
+
+#[test]
+fn a_platform_file_from_waves_has_the_plan_of_the_waves() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::create_dir(elsewhere.path().join("waves")).unwrap();
+    fs::write(elsewhere.path().join("waves/applications.yaml"), WAVES).unwrap();
+    let stdout = |args: &str| {
+        let output = tiphys(elsewhere.path()).args(args.split(' ')).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args}");
+        output.stdout
+    };
+    let waves = "--from-applications waves --edges-from-waves";
+    // `--from-applications` names the platform so, and the name is a part of the plan.
+    let file = stdout(&format!("init {waves} --name applications"));
+    fs::write(elsewhere.path().join("platform.yaml"), file).unwrap();
+    assert_eq!(stdout("plan -o json"), stdout(&format!("plan {waves} -o json")));
+}
 
 #[test]
 fn what_looks_like_a_command_to_a_terminal_stays_in_data() {

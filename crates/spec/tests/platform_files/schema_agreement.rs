@@ -240,12 +240,12 @@ fn tree(value: &Value) -> Yaml {
 }
 
 /// The document as YAML 1.2 means it; `None` if it is none or has a field twice.
-fn independently(text: &str) -> Option<Value> {
+pub(crate) fn independently(text: &str) -> Option<Value> {
     let options = serde_saphyr::options! { strict_booleans: true };
     serde_saphyr::from_str_with_options(text, options).ok()
 }
 
-fn schema() -> jsonschema::Validator {
+pub(crate) fn schema() -> jsonschema::Validator {
     let schema: Value = serde_json::from_str(PLATFORM_SCHEMA).unwrap();
     jsonschema::validator_for(&schema).unwrap()
 }

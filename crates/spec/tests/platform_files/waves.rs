@@ -1,16 +1,20 @@
-//! Sync waves as dependencies.
+//! Sync waves as dependencies, and the platform file that they become.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use tiphys_model::platform::AppType;
-use tiphys_model::{AppIx, AppName, Graph, Platform, PlatformName};
+use tiphys_model::{AppIx, AppName, Graph, Platform, PlatformName, Scope};
 use tiphys_spec::{Diagnostics, SyncWaves};
 
+use crate::schema_agreement::{independently, schema};
 use crate::yaml::{Yaml, sources};
+
+static SCHEMA: LazyLock<jsonschema::Validator> = LazyLock::new(schema);
 
 /// The annotations of an Application.
 #[derive(Debug, Clone)]
@@ -211,4 +215,55 @@ proptest! {
             }
         }
     }
+
+    #[test]
+    fn the_platform_file_says_what_the_applications_say(all in agreeing(), order in any::<u64>()) {
+        for waves in [SyncWaves::Ignored, SyncWaves::Edges] {
+            let platform = read(&all, waves).unwrap();
+            let file = |texts: &[String]| {
+                tiphys_spec::platform_file_from_applications(name(), waves, &sources(texts)).unwrap()
+            };
+            let text = file(&texts(&all));
+            let again = tiphys_spec::platform(&sources(&[&text]));
+            prop_assert_eq!(again.as_ref(), Ok(&platform), "{}", text);
+            let digest = |platform: &Platform| tiphys_plan::plan(platform, &Scope::Platform).unwrap().digest;
+            prop_assert_eq!(digest(&again.unwrap()), digest(&platform));
+            // Other tools read it too, and the order of the manifests does not matter.
+            prop_assert!(independently(&text).is_some_and(|value| SCHEMA.is_valid(&value)));
+            let mut manifests: Vec<String> = all.iter().map(|one| one.text(&all)).collect();
+            let turn = usize::try_from(order % manifests.len() as u64).unwrap();
+            manifests.rotate_left(turn);
+            prop_assert_eq!(file(&manifests), text);
+        }
+    }
+}
+
+#[test]
+fn a_dependency_on_an_absent_app_stays_in_the_platform_file() {
+    let manifest = Manifest {
+        name: "a".to_owned(),
+        stack: None,
+        app_type: Some(AppType::Vault),
+        wave: None,
+        depends_on: BTreeMap::new(),
+        absent: true,
+    };
+    let texts = [manifest.text(&[])];
+    let waves = SyncWaves::Ignored;
+    let file = tiphys_spec::platform_file_from_applications(name(), waves, &sources(&texts));
+    let expected = "\
+apiVersion: tiphys.dev/v1alpha1
+kind: Platform
+metadata:
+  name: p
+spec:
+  stacks:
+    - name: default
+      apps:
+        - name: a
+          type: vault
+          dependsOn:
+            - { app: absent-from-here, optional: true }
+";
+    assert_eq!(file.unwrap(), expected);
 }

@@ -1,0 +1,60 @@
+//! The text of a platform file.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use tiphys_model::{PlatformName, StackName};
+
+use crate::document::{API_VERSION, AppDocument, DependencyDocument, KIND};
+use crate::resolve::Apps;
+
+/// Writes what Applications can say: names, stacks, types and dependencies, sorted by name, so that
+/// the order of their files does not show.
+pub(crate) fn platform_file(name: &PlatformName, apps: &Apps) -> String {
+    let mut stacks: BTreeMap<&StackName, Vec<&AppDocument>> = BTreeMap::new();
+    for (stack, app) in &apps.list {
+        stacks.entry(stack).or_default().push(app);
+    }
+    let mut out = format!(
+        "apiVersion: {API_VERSION}\nkind: {KIND}\nmetadata:\n  name: {}\nspec:\n  stacks:\n",
+        plain_or_quoted(name.as_str())
+    );
+    for (stack, mut apps) in stacks {
+        apps.sort_by_key(|app| &app.name.value);
+        out += &format!("    - name: {}\n      apps:\n", plain_or_quoted(stack.as_str()));
+        for app in apps {
+            write_app(app, &mut out);
+        }
+    }
+    out
+}
+
+fn write_app(app: &AppDocument, out: &mut String) {
+    *out += &format!("        - name: {}\n", plain_or_quoted(app.name.value.as_str()));
+    if let Some(app_type) = app.app_type {
+        *out += &format!("          type: {}\n", app_type.as_str());
+    }
+    let mut dependencies: Vec<&DependencyDocument> = app.depends_on.items.iter().collect();
+    dependencies.sort_by_key(|dependency| &dependency.app.value);
+    if !dependencies.is_empty() {
+        *out += "          dependsOn:\n";
+    }
+    for DependencyDocument { app, optional, .. } in dependencies {
+        let name = plain_or_quoted(app.value.as_str());
+        let edge =
+            if *optional { format!("{{ app: {name}, optional: true }}") } else { name.into() };
+        *out += &format!("            - {edge}\n");
+    }
+}
+
+/// Names have lower-case letters, digits, `-` and `.` only. Those that begin with a letter are text
+/// to every YAML reader, but for a few words; others may be numbers or dates.
+fn plain_or_quoted(name: &str) -> Cow<'_, str> {
+    /// Also those that are truth values in YAML 1.1, which many tools still read.
+    const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
+    if name.starts_with(|c: char| c.is_ascii_lowercase()) && !WORDS.contains(&name) {
+        Cow::Borrowed(name)
+    } else {
+        Cow::Owned(format!("\"{name}\""))
+    }
+}
