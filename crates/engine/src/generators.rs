@@ -15,7 +15,7 @@ mod settled;
 mod tests;
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -317,8 +317,10 @@ fn is_application(resource: &ResourceStatus) -> bool {
 /// is healthy: an order of its own beside the platform's.
 fn refuse_waves(application: &Application) -> Result<(), GeneratorError> {
     let resources = application.status.resources.iter().flatten();
-    let waves: BTreeSet<i64> =
-        resources.filter(|resource| is_application(resource)).map(|r| r.sync_wave).collect();
+    let mut waves: BTreeMap<i64, BTreeSet<String>> = BTreeMap::new();
+    for resource in resources.filter(|resource| is_application(resource)) {
+        waves.entry(resource.sync_wave).or_default().insert(resource.name.clone());
+    }
     if waves.len() < 2 {
         return Ok(());
     }

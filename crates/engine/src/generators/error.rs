@@ -1,6 +1,6 @@
 //! Why Applications are not all there at the run's revision.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tiphys_argocd::application::Unreadable;
@@ -42,7 +42,8 @@ pub enum GeneratorError {
     /// Argo CD would create the children in an order of its own.
     Waves {
         generator: String,
-        waves: BTreeSet<i64>,
+        /// The names of the Applications by wave.
+        waves: BTreeMap<i64, BTreeSet<String>>,
     },
     /// The ApplicationSet would sync in an order of its own.
     RollingSync {
@@ -124,17 +125,7 @@ impl Explain for GeneratorError {
             GeneratorError::Unreadable { generator, source } => {
                 broken(generator, source.to_string())
             }
-            GeneratorError::Waves { generator, waves } => Explanation::new(
-                Exit::Configuration,
-                format!("the Applications that `{generator}` creates have different sync waves"),
-                format!(
-                    "{waves:?}; a hold keeps the first of them from becoming healthy, for ever"
-                ),
-            )
-            .hint(
-                "remove the annotations argocd.argoproj.io/sync-wave: the platform file has the \
-                 order",
-            ),
+            GeneratorError::Waves { generator, waves } => different_waves(generator, waves),
             GeneratorError::RollingSync { set } => Explanation::new(
                 Exit::Configuration,
                 format!("the ApplicationSet `{set}` has the strategy RollingSync"),
@@ -214,6 +205,27 @@ fn app_creates(app: &str, apps: &[String]) -> Explanation {
     ))
 }
 
+fn different_waves(generator: &str, waves: &BTreeMap<i64, BTreeSet<String>>) -> Explanation {
+    let lists = waves.iter().map(|(wave, apps)| {
+        let apps: Vec<&str> = apps.iter().map(String::as_str).collect();
+        format!("wave {wave}: {}", apps.join(", "))
+    });
+    Explanation::new(
+        Exit::Configuration,
+        format!("the Applications that `{generator}` creates have different sync waves"),
+        format!(
+            "{}; a run holds the apps of the first wave, so Argo CD may wait for their health for \
+             ever",
+            lists.collect::<Vec<_>>().join("; ")
+        ),
+    )
+    .hint(
+        "turn the waves into dependencies: `tiphys plan --from-applications DIR \
+         --edges-from-waves` shows them, `tiphys init` with the same flags prints a platform file; \
+         then remove the annotations argocd.argoproj.io/sync-wave",
+    )
+}
+
 fn unanswered(set: &str, after: Duration, said: Option<&str>) -> Explanation {
     let (why, next) = match said {
         None => (
@@ -246,5 +258,54 @@ fn advice(error: &CallError) -> (Exit, Option<&'static str>) {
             }
         },
         CallError::Unanswered { .. } => (Exit::Unreachable, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use tiphys_argocd::application::Application;
+
+    use super::super::refuse_waves;
+    use super::*;
+    use crate::testkit::argocd::{ROOT, unsynced};
+
+    /// The root app, with what Argo CD says of its resources.
+    fn root(resources: &[Value]) -> Application {
+        let mut object = unsynced("roots");
+        object["metadata"] = json!({ "name": ROOT });
+        object["status"]["resources"] = json!(resources);
+        serde_json::from_value(object).unwrap()
+    }
+
+    #[test]
+    fn different_waves_are_listed_with_the_way_out() {
+        let resource = |kind: &str, name: &str, wave: i64| json!({ "group": "argoproj.io", "kind": kind, "name": name, "syncWave": wave });
+        let resources = [
+            resource("Application", "shop", 10),
+            resource("Application", "ingress", -5),
+            resource("AppProject", "team", 3),
+            resource("Application", "crds", -5),
+        ];
+        let told = refuse_waves(&root(&resources)).unwrap_err().explain();
+        let expected = Explanation::new(
+            Exit::Configuration,
+            "the Applications that `prod-root` creates have different sync waves",
+            "wave -5: crds, ingress; wave 10: shop; a run holds the apps of the first wave, so \
+             Argo CD may wait for their health for ever",
+        )
+        .hint(
+            "turn the waves into dependencies: `tiphys plan --from-applications DIR \
+             --edges-from-waves` shows them, `tiphys init` with the same flags prints a platform \
+             file; then remove the annotations argocd.argoproj.io/sync-wave",
+        );
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn one_wave_is_no_order() {
+        let resource = json!({ "group": "argoproj.io", "kind": "Application", "syncWave": 3 });
+        assert!(refuse_waves(&root(&[])).is_ok());
+        assert!(refuse_waves(&root(&[resource.clone(), resource])).is_ok());
     }
 }
