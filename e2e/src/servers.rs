@@ -114,7 +114,51 @@ impl Server {
         Server::nginx_with(tls_port, "127.0.0.1", &places)
     }
 
+    /// Git over HTTPS at an address of this machine, for who has the password, and the authority
+    /// that has signed its certificate.
+    #[must_use]
+    pub fn git(
+        host: &str,
+        tls_port: u16,
+        repositories: &Path,
+        login: (&str, &str),
+    ) -> ([Server; 2], String) {
+        packages::ensure(&[("fcgiwrap", "/usr/sbin/fcgiwrap")], &[("fcgiwrap", "fcgiwrap.socket")])
+            .expect("Debian's packages can be installed");
+        let home = folder();
+        let (socket, users) = (home.path().join("socket"), home.path().join("users"));
+        fs::write(&users, format!("{}:{{PLAIN}}{}\n", login.0, login.1)).expect("a file");
+        let mut command = Command::new("/usr/sbin/fcgiwrap");
+        command.arg("-s").arg(format!("unix:{}", socket.display()));
+        let places = format!(
+            "auth_basic git; auth_basic_user_file {users};
+    location ~ ^/git(/.*)$ {{
+      fastcgi_pass unix:{socket};
+      fastcgi_param SCRIPT_FILENAME /usr/lib/git-core/git-http-backend;
+      fastcgi_param GIT_PROJECT_ROOT {root};
+      fastcgi_param GIT_HTTP_EXPORT_ALL 1;
+      fastcgi_param PATH_INFO $1;
+      fastcgi_param QUERY_STRING $query_string;
+      fastcgi_param REQUEST_METHOD $request_method;
+      fastcgi_param CONTENT_TYPE $content_type;
+      fastcgi_param CONTENT_LENGTH $content_length;
+      fastcgi_param HTTP_CONTENT_ENCODING $http_content_encoding;
+      fastcgi_param REMOTE_USER $remote_user;
+    }}",
+            users = users.display(),
+            socket = socket.display(),
+            root = repositories.display(),
+        );
+        let scripts = Server::start(command, home);
+        let (nginx, authority) = Server::nginx_at(host, tls_port, host, &places);
+        ([nginx, scripts], authority)
+    }
+
     fn nginx_with(tls_port: u16, name: &str, places: &str) -> (Server, String) {
+        Server::nginx_at("127.0.0.1", tls_port, name, places)
+    }
+
+    fn nginx_at(address: &str, tls_port: u16, name: &str, places: &str) -> (Server, String) {
         let folder = folder();
         let at = folder.path().display();
         let key = rcgen::generate_simple_self_signed([name.to_owned()]).expect("a certificate");
@@ -134,7 +178,7 @@ http {{
   client_body_temp_path {at}; proxy_temp_path {at}; fastcgi_temp_path {at};
   uwsgi_temp_path {at}; scgi_temp_path {at};
   server {{
-    listen 127.0.0.1:{tls_port} ssl;
+    listen {address}:{tls_port} ssl;
     ssl_certificate {at}/tls.crt;
     ssl_certificate_key {at}/tls.key;
     {places}

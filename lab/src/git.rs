@@ -4,7 +4,7 @@ mod repository;
 
 use std::env;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -77,6 +77,21 @@ impl GitServer {
     #[must_use]
     pub fn url(&self, repository: &str) -> String {
         format!("{}/{repository}.git", self.prefix)
+    }
+
+    /// Where its repositories lie, if it is a server of this machine.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// The address of the machine that it is on.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        let rest = self.prefix.split_once("://").map_or(&*self.prefix, |(_, rest)| rest);
+        let authority = rest.split('/').next().unwrap_or_default();
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+        host.split(':').next().unwrap_or_default()
     }
 
     pub fn credentials(&self, repository: &str) -> Result<Credentials, LabError> {

@@ -9,5 +9,9 @@ pub const PART_UNAVAILABLE: &str = "code = Unavailable";
 /// In the condition of an Application whose project Argo CD does not know: it is not there, or was made
 /// a moment ago.
 pub const PROJECT_UNKNOWN: &str = "which does not exist";
+/// In the condition of an Application whose Git server Argo CD does not know, over HTTPS and SSH. What
+/// it knows servers by is mounted into its pods, and Kubernetes takes a minute to bring a change there.
+pub const SERVER_UNKNOWN: [&str; 2] =
+    ["certificate signed by unknown authority", "knownhosts: key is unknown"];
 /// In a 400 for a sync while another operation is under way; a wrong revision is a 400 too.
 pub(crate) const OPERATION_IN_PROGRESS: &str = "another operation is already in progress";

@@ -29,7 +29,7 @@ use tiphys_run::{ConditionKind, Observation, Revisions};
 
 use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::{Application, ResourceStatus};
-use tiphys_argocd::messages::{PART_UNAVAILABLE, PROJECT_UNKNOWN};
+use tiphys_argocd::messages::{PART_UNAVAILABLE, PROJECT_UNKNOWN, SERVER_UNKNOWN};
 use tiphys_argocd::rest::{CallError, Refusal, SyncRequest};
 use tiphys_cluster::RequestError;
 use tiphys_cluster::names;
@@ -48,6 +48,10 @@ const POLL: Duration = Duration::from_millis(300);
 const PART_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long Argo CD may take to know a project that `configure` has just made.
 const PROJECT_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long Kubernetes may take to bring it to Argo CD what a Git server is known by.
+const TRUST_TIMEOUT: Duration = Duration::from_secs(120);
+/// What takes longer than this, the run says that it waits for.
+const SAY_AFTER: Duration = Duration::from_secs(5);
 /// How often that is looked at meanwhile.
 const PASSING_POLL: Duration = Duration::from_secs(3);
 
@@ -87,6 +91,7 @@ impl Generators<'_> {
         project: &str,
     ) -> Result<(Application, Observation), GeneratorError> {
         let began = Instant::now();
+        let mut said = false;
         loop {
             let refreshed = self.argocd.refresh(name, project).await;
             let application = refreshed.map_err(|source| refused(name, source))?;
@@ -95,6 +100,11 @@ impl Generators<'_> {
             match trouble {
                 None => return Ok((application, seen)),
                 Some(condition) if began.elapsed() < patience(&condition.message) => {
+                    if !said && began.elapsed() > SAY_AFTER {
+                        let message = condition.message.lines().next().unwrap_or_default();
+                        (self.note)(format!("waiting for what may pass by itself: {message}"));
+                        said = true;
+                    }
                     tokio::time::sleep(PASSING_POLL).await;
                 }
                 Some(condition) => return Err(failed(name, &condition.message)),
@@ -297,6 +307,8 @@ fn patience(message: &str) -> Duration {
         PART_TIMEOUT
     } else if message.contains(PROJECT_UNKNOWN) {
         PROJECT_TIMEOUT
+    } else if SERVER_UNKNOWN.iter().any(|words| message.contains(words)) {
+        TRUST_TIMEOUT
     } else {
         Duration::ZERO
     }

@@ -17,6 +17,7 @@ mod roles;
 mod rotate;
 mod sets_policy;
 mod tokens;
+mod trust;
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -156,6 +157,11 @@ pub async fn configure(
     let shared = projects::shared(client, platform).await?;
     let desired = objects::desired(platform, git, &shared);
     let (mut intents, mut left_out) = (Vec::new(), Vec::new());
+    if let Some(wanted) = &git.known_hosts
+        && let Some(desired) = trust::host_keys(client, platform, wanted).await?
+    {
+        intents.push(Intent::new(client, desired, How::Merge).await?);
+    }
     for desired in desired {
         let dispensable = desired.is_cluster_wide().then(|| desired.object.clone());
         let intent = match (Intent::new(client, desired, How::Apply).await, dispensable) {

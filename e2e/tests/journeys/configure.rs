@@ -1,6 +1,7 @@
 //! `tiphys configure` on an Argo CD that is there.
 
 mod ground;
+pub(crate) mod https;
 mod order;
 pub(crate) mod reach;
 

@@ -15,55 +15,127 @@ use crate::audit::Mark;
 use crate::deploy::{configure, deploy};
 use crate::teardown::teardown;
 
+/// One after the other: a project has one hold.
+pub(crate) async fn in_default(world: Arc<World>) {
+    flat_with_waves(&world).await;
+    for (name, in_default) in [("stacked", true), ("rooted", false)] {
+        automated_stacks(&world, name, in_default).await;
+    }
+}
+
+/// A folder of Applications at `HEAD` with sync waves, which become dependencies.
+async fn flat_with_waves(world: &Arc<World>) {
+    let mut site = Site::new(world, "flat").await;
+    site.platform.apps = vec![
+        in_stack("all", "flat-db", &[]),
+        in_stack("all", "flat-api", &["flat-db"]),
+        in_stack("all", "flat-cache", &["flat-db"]),
+        in_stack("all", "flat-page", &["flat-api", "flat-cache"]),
+    ];
+    let waves = [("flat-db", -1), ("flat-api", 0), ("flat-cache", 0), ("flat-page", 5)];
+    let mut files = site.platform.files();
+    files.retain(|path, _| !path.starts_with("root/"));
+    let folder = tempfile::tempdir().expect("a folder");
+    for (app, wave) in waves {
+        let path = format!("apps/{app}");
+        let plain = application(app, "default", &site.platform.repo_url, &path, app, true);
+        let wave =
+            format!("metadata: {{ annotations: {{ argocd.argoproj.io/sync-wave: '{wave}' }},");
+        let text = plain.replace("metadata: {", &wave);
+        std::fs::write(folder.path().join(format!("{app}.yaml")), &text).expect("a file");
+        files.insert(format!("root/{app}.yaml"), text);
+    }
+    site.repository.commit(&files, "waves").expect("a commit");
+    let path = folder.path().display().to_string();
+    let args = ["init", "--name", "flat", "--from-applications", &path, "--edges-from-waves"];
+    let (code, printed, stderr) = tiphys::said(&tiphys::run(&args, &world.kubeconfig).await);
+    assert_eq!(code, Some(0), "{stderr}");
+    let file = site.platform_file_with(|_| {
+        let head = format!(
+            "spec:\n  source: {{ repoURL: {}, path: root, directory: {{}} }}\n  argocd: {{ projects: \
+             [default], rootProject: flat-root }}\n",
+            site.platform.repo_url
+        );
+        let text = printed.replacen("spec:\n", &head, 1);
+        assert_ne!(text, printed, "{printed}");
+        text
+    });
+    configure(world, &file).await;
+
+    let before = Mark::now(world);
+    let args = ["deploy", "-f", file.path(), "--allow-uncommitted"];
+    let (code, _, stderr) = tiphys::said(&tiphys::run(&args, &world.kubeconfig).await);
+    assert_eq!(code, Some(3), "{stderr}");
+    for words in ["wave -1: flat-db", "wave 0: flat-api, flat-cache", "--edges-from-waves"] {
+        assert!(stderr.contains(words), "no `{words}` in:\n{stderr}");
+    }
+    assert!(before.writes(&site).operations().is_empty(), "nothing was synced");
+
+    for (path, text) in &mut files {
+        if path.starts_with("root/") {
+            let begins = text.find("annotations: {").expect("an annotation");
+            let ends = text[begins..].find("},").expect("its end") + begins + 2;
+            text.replace_range(begins..ends, "");
+        }
+    }
+    let revision = site.repository.commit(&files, "no waves").expect("a commit");
+    let before = Mark::now(world);
+    let events = deploy(world, &file, 0).await;
+    assert_eq!(applied(&events), 4, "{events:#?}");
+    before.writes(&site).check_order(&site, revision.as_str());
+    teardown(world, &file, &[], 0).await;
+    site.close().await;
+}
+
 /// A folder of manifests as root app, stacks that Argo CD syncs by itself, and their apps, all of
 /// them at `HEAD`. The apps are in `default`; so are the stacks, or in the root app's project.
-pub(crate) async fn of_automated_stacks(world: Arc<World>) {
-    for (name, in_default) in [("stacked", true), ("rooted", false)] {
-        let mut site = Site::new(&world, name).await;
-        let named = |app: &str| format!("{name}-{app}");
-        site.platform.apps = vec![
-            in_stack("data", &named("db"), &[]),
-            in_stack("data", &named("cache"), &[&named("db")]),
-            in_stack("web", &named("api"), &[&named("cache")]),
-            in_stack("web", &named("page"), &[&named("api"), &named("db")]),
-        ];
-        let others = Others::in_project(&site, "default", &named("others")).await;
-        let project = if in_default { "default" } else { &*site.platform.root_project };
-        let file = site.platform_file_with(|text| {
-            let text = text.replace("    path: root\n", "    path: root\n    directory: {}\n");
-            let own = format!("    project: {name}\n");
-            assert!(text.contains(&own), "{text}");
-            text.replace(&own, "    projects: [default]\n")
-        });
-        for generation in 1..=2 {
-            for app in &mut site.platform.apps {
-                app.generation = generation;
-            }
-            let files = stacks(&site, project);
-            let revision = site.repository.commit(&files, "stacks").expect("a commit");
-            if generation == 1 {
-                configure(&world, &file).await;
-            }
-            let before = Mark::now(&world);
-            let events = deploy(&world, &file, 0).await;
-            assert_eq!(applied(&events), 4, "{name} {generation}: {events:#?}");
-            before.writes(&site).check_order(&site, revision.as_str());
-            assert!(world.held("default").await.is_empty(), "all was handed off");
+async fn automated_stacks(world: &Arc<World>, name: &'static str, in_default: bool) {
+    let mut site = Site::new(world, name).await;
+    let named = |app: &str| format!("{name}-{app}");
+    site.platform.apps = vec![
+        in_stack("data", &named("db"), &[]),
+        in_stack("data", &named("cache"), &[&named("db")]),
+        in_stack("web", &named("api"), &[&named("cache")]),
+        in_stack("web", &named("page"), &[&named("api"), &named("db")]),
+    ];
+    let others = Others::in_project(&site, "default", &named("others")).await;
+    let root_project = site.platform.root_project.clone();
+    let project = if in_default { "default" } else { &root_project };
+    let file = site.platform_file_with(|text| {
+        let text = text.replace("    path: root\n", "    path: root\n    directory: {}\n");
+        let own = format!("    project: {name}\n");
+        assert!(text.contains(&own), "{text}");
+        text.replace(&own, "    projects: [default]\n")
+    });
+    for generation in 1..=2 {
+        for app in &mut site.platform.apps {
+            app.generation = generation;
         }
-        let before = Mark::now(&world);
-        let events = deploy(&world, &file, 0).await;
-        assert_eq!(applied(&events), 0, "{events:#?}");
-        let told = teardown(&world, &file, &[], 0).await;
-        assert_eq!(told.events.last().expect("events")["counts"]["removed"], 4, "{}", told.stderr);
-        before.writes(&site).check_reverse_order(&site);
-        let left = site.applications().list(&ListParams::default()).await.expect("a list");
-        let left: Vec<&str> = left.items.iter().map(Application::name).collect();
-        let of_site = |app: &&&str| app.starts_with(&format!("{name}-"));
-        let left: Vec<&&str> = left.iter().filter(of_site).collect();
-        assert_eq!(left, [&&*named("others")], "generators and apps have gone, and nothing else");
-        others.are_as_before(&site).await;
-        site.close().await;
+        let files = stacks(&site, project);
+        let revision = site.repository.commit(&files, "stacks").expect("a commit");
+        if generation == 1 {
+            configure(world, &file).await;
+        }
+        let before = Mark::now(world);
+        let events = deploy(world, &file, 0).await;
+        assert_eq!(applied(&events), 4, "{name} {generation}: {events:#?}");
+        before.writes(&site).check_order(&site, revision.as_str());
+        for project in ["default", &root_project] {
+            assert!(world.held(project).await.is_empty(), "all was handed off in {project}");
+        }
     }
+    let before = Mark::now(world);
+    let events = deploy(world, &file, 0).await;
+    assert_eq!(applied(&events), 0, "{events:#?}");
+    let told = teardown(world, &file, &[], 0).await;
+    assert_eq!(told.events.last().expect("events")["counts"]["removed"], 4, "{}", told.stderr);
+    before.writes(&site).check_reverse_order(&site);
+    let there = site.applications().list(&ListParams::default()).await.expect("a list");
+    let there = there.items.iter().map(Application::name);
+    let left: Vec<&str> = there.filter(|app| app.starts_with(&named(""))).collect();
+    assert_eq!(left, [&*named("others")], "generators and apps have gone, and nothing else");
+    others.are_as_before(&site).await;
+    site.close().await;
 }
 
 /// Nobody but people creates the Applications, in a project that they have made.

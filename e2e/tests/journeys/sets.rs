@@ -2,6 +2,7 @@
 //! deployed in order like any others.
 
 pub(crate) mod controller;
+pub(crate) mod kinds;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -28,7 +28,11 @@ use super::certificate::{self, CertificateError};
 
 /// argocd-server's own port in its pods.
 const PORT: u16 = 8080;
-const SELECTOR: &str = "app.kubernetes.io/name=argocd-server";
+/// As its own manifests label it, and its Helm chart under whatever name.
+const SELECTORS: [&str; 2] = [
+    "app.kubernetes.io/name=argocd-server",
+    "app.kubernetes.io/part-of=argocd,app.kubernetes.io/component=server",
+];
 
 /// What is said when it cannot be connected to.
 const UNREACHABLE: &str = "Argo CD's API server cannot be reached";
@@ -65,7 +69,8 @@ impl Explain for EndpointError {
     fn explain(&self) -> Explanation {
         let why = match self {
             EndpointError::NoPod { namespace } => {
-                format!("no pod with label {SELECTOR} is ready in {namespace}")
+                let [ours, charts] = SELECTORS;
+                format!("no pod with the label {ours}, or {charts}, is ready in {namespace}")
             }
             EndpointError::Name(error) => chain(error),
             EndpointError::Handshake(error) => {
@@ -124,11 +129,18 @@ impl Endpoint {
         format!("argocd-server.{}.svc", self.namespace)
     }
 
+    async fn ready_pod(&self) -> Result<String, EndpointError> {
+        for selector in SELECTORS {
+            let ready = ready_pod(&self.pods, selector, UNREACHABLE).await?;
+            if let Some(name) = ready.and_then(|pod| pod.metadata.name) {
+                return Ok(name);
+            }
+        }
+        Err(EndpointError::NoPod { namespace: self.namespace.clone() })
+    }
+
     async fn connect(self) -> Result<Stream, EndpointError> {
-        let ready = ready_pod(&self.pods, SELECTOR, UNREACHABLE).await?;
-        let name = ready
-            .and_then(|pod| pod.metadata.name)
-            .ok_or_else(|| EndpointError::NoPod { namespace: self.namespace.clone() })?;
+        let name = self.ready_pod().await?;
         let stream = forward(&self.pods, &name, PORT, UNREACHABLE).await?.stream;
         match &self.security {
             Security::Plain => Ok(Stream::Plain(stream)),

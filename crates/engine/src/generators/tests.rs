@@ -232,6 +232,12 @@ async fn what_passes_by_itself_is_waited_for_and_not_for_ever() {
             "Application referencing project roots which does not exist",
             PROJECT_TIMEOUT,
         ),
+        (
+            "ComparisonError",
+            "failed to list refs: x509: certificate signed by unknown authority",
+            TRUST_TIMEOUT,
+        ),
+        ("ComparisonError", "ssh: handshake failed: knownhosts: key is unknown", TRUST_TIMEOUT),
     ] {
         let server = argocd::server(&[]);
         change(&server, ROOT, |root| {

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 use tiphys_model::platform::{ArgoCd, Source, SourceTool};
 use tiphys_model::{Exit, Explain, Explanation, Platform};
 
-use super::{hold_policy, projects, rights, roles, sets_policy};
+use super::trust::AUTHORITIES;
+use super::{hold_policy, projects, rights, roles, sets_policy, trust};
 use crate::definitions::{self, SETTINGS};
 use crate::mounted::{Git, Login};
 use tiphys_argocd::destination::IN_CLUSTER_SERVER;
@@ -88,6 +89,9 @@ pub(super) fn desired(platform: &Platform, git: &Git, shared: &BTreeSet<String>)
     desired.extend(hold_policy::objects(platform).into_iter().map(own));
     desired.extend(sets_policy::objects(platform).into_iter().map(own));
     if let Some(source) = source {
+        let authority = git.authority.as_ref().and_then(|pem| trust::authority(source, pem));
+        let trusted = |data| common(config_map(platform, AUTHORITIES, &data));
+        desired.extend(authority.map(trusted));
         desired.extend(repository(platform, source, git).map(own));
         desired.push(own(root_application(platform, source)));
     }

@@ -11,6 +11,7 @@ use tiphys_model::{Explain, Explanation, Platform};
 use super::keys::{self, ARGOCD_SECRET};
 use super::retry::{TokenUpdateError, again};
 use super::tokens;
+use super::trust::AUTHORITIES;
 use crate::definitions::{self, SETTINGS};
 use tiphys_cluster::names::{self, FIELD_MANAGER, MANAGED_BY, PLATFORM_LABEL, Purpose};
 use tiphys_cluster::{RequestError, delete, encoded};
@@ -71,7 +72,7 @@ pub async fn remove(
         again(&mut attempts, error)?;
     }
     let manager = names::own(platform);
-    for name in ["argocd-rbac-cm", SETTINGS] {
+    for name in ["argocd-rbac-cm", AUTHORITIES, SETTINGS] {
         let_go(client, platform, name, |managers| {
             managers.contains(&manager).then(|| manager.clone())
         })
