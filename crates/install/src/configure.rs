@@ -11,6 +11,7 @@ mod keys;
 pub(crate) mod objects;
 mod projects;
 mod remove;
+mod repositories;
 mod retry;
 mod rights;
 mod roles;
@@ -27,7 +28,7 @@ use serde_json::{Map, Value, json};
 use tiphys_argocd::installation::{self, InstallationError};
 use tiphys_model::{Exit, Explain, Explanation, Platform};
 
-use crate::mounted::Git;
+use crate::mounted::Mounted;
 pub use intent::IntentError;
 use intent::{How, Intent};
 use keys::ARGOCD_SECRET;
@@ -149,16 +150,17 @@ impl Explain for ConfigureError {
 pub async fn configure(
     client: &Client,
     platform: &Platform,
-    git: &Git,
+    mounted: &Mounted,
     mode: Mode,
 ) -> Result<Configured, ConfigureError> {
     objects::check(&platform.argocd)?;
     installation::check(client, &platform.argocd.namespace).await?;
     let shared = projects::shared(client, platform).await?;
-    let desired = objects::desired(platform, git, &shared);
+    let desired = objects::desired(platform, mounted, &shared);
     let (mut intents, mut left_out) = (Vec::new(), Vec::new());
-    if let Some(wanted) = &git.known_hosts
-        && let Some(desired) = trust::host_keys(client, platform, wanted).await?
+    let host_keys = repositories::host_keys(mounted);
+    if !host_keys.is_empty()
+        && let Some(desired) = trust::host_keys(client, platform, &host_keys).await?
     {
         intents.push(Intent::new(client, desired, How::Merge).await?);
     }

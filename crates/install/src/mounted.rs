@@ -1,11 +1,15 @@
 //! Credentials that a folder holds: one sub-folder for each purpose, named and filled as mounted
 //! Kubernetes Secrets are. Nothing of what they hold can be printed.
 
+mod repositories;
+
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use secrecy::{ExposeSecret, SecretString};
 use tiphys_model::{Exit, Explain, Explanation};
+
+pub use repositories::{Repository, RepositoryKind};
 
 /// Where the executor finds them.
 pub const FOLDER: &str = "/var/run/tiphys/credentials";
@@ -13,7 +17,10 @@ pub const FOLDER: &str = "/var/run/tiphys/credentials";
 /// What was found. Everything may be absent.
 #[derive(Debug, Clone, Default)]
 pub struct Mounted {
+    /// For the platform's own repository.
     pub git: Git,
+    /// Others.
+    pub repositories: Vec<Repository>,
     /// A Docker configuration in JSON.
     pub registry: Option<SecretString>,
     /// Certificates, in PEM, that registries are known by.
@@ -50,6 +57,11 @@ pub enum MountedError {
     TwoLogins {
         folder: PathBuf,
     },
+    /// The folder is not that of a repository.
+    Repository {
+        folder: PathBuf,
+        why: String,
+    },
 }
 
 impl Explain for MountedError {
@@ -67,6 +79,12 @@ impl Explain for MountedError {
                 format!("{} holds both `ssh-privatekey` and `password`", folder.display()),
             )
             .hint("leave one of them out"),
+            MountedError::Repository { folder, why } => Explanation::new(
+                Exit::Configuration,
+                format!("{} says nothing of a repository", folder.display()),
+                why.clone(),
+            )
+            .hint("a folder in `git` is a repository: a file `url`, and how to log in there"),
         }
     }
 }
@@ -74,38 +92,41 @@ impl Explain for MountedError {
 impl Mounted {
     /// Reads a folder; one that does not exist holds nothing.
     pub fn read(folder: &Path) -> Result<Self, MountedError> {
-        let git = folder.join("git");
-        let key = text(&git.join("ssh-privatekey"))?.map(SecretString::from).map(Login::Key);
-        let password = text(&git.join("password"))?.map(|password| Login::Password {
-            username: String::new(),
-            password: trimmed(&password.into()),
-        });
-        let username = text(&git.join("username"))?.map(|name| name.trim().to_owned());
-        let login = match (key, password) {
-            (Some(_), Some(_)) => return Err(MountedError::TwoLogins { folder: git }),
-            (None, Some(Login::Password { password, .. })) => {
-                // Git servers that take tokens do not look at the name, but want one.
-                let username = username.unwrap_or_else(|| "git".to_owned());
-                Some(Login::Password { username, password })
-            }
-            (key, _) => key,
-        };
+        let own = folder.join("git");
         let registry = folder.join("registry");
         let docker = match text(&registry.join(".dockerconfigjson"))? {
             Some(config) => Some(config),
             None => text(&registry.join("config.json"))?,
         };
         Ok(Mounted {
-            git: Git {
-                login,
-                known_hosts: text(&git.join("known_hosts"))?,
-                authority: text(&git.join("ca.crt"))?,
-            },
+            git: git(&own)?,
+            repositories: repositories::read(&own)?,
             registry: docker.map(SecretString::from),
             registry_authority: text(&registry.join("ca.crt"))?,
             dns: files(&folder.join("dns"))?,
         })
     }
+}
+
+/// How to log in to the repository that a folder is about.
+fn git(folder: &Path) -> Result<Git, MountedError> {
+    let key = text(&folder.join("ssh-privatekey"))?.map(SecretString::from).map(Login::Key);
+    let password = text(&folder.join("password"))?.map(|password| trimmed(&password.into()));
+    let username = text(&folder.join("username"))?.map(|name| name.trim().to_owned());
+    let login = match (key, password) {
+        (Some(_), Some(_)) => return Err(MountedError::TwoLogins { folder: folder.to_owned() }),
+        (None, Some(password)) => {
+            // Git servers that take tokens do not look at the name, but want one.
+            let username = username.unwrap_or_else(|| "git".to_owned());
+            Some(Login::Password { username, password })
+        }
+        (key, None) => key,
+    };
+    Ok(Git {
+        login,
+        known_hosts: text(&folder.join("known_hosts"))?,
+        authority: text(&folder.join("ca.crt"))?,
+    })
 }
 
 /// Files are written with editors, which end them with a line break.
@@ -169,6 +190,46 @@ mod tests {
         };
         assert_eq!((username.as_str(), password.expose_secret()), ("git", "hunter2"));
         assert!(!format!("{mounted:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn a_folder_in_it_is_another_repository() {
+        let folder = folder(&[
+            ("git/charts/url", "https://charts.example\n"),
+            ("git/charts/type", "helm"),
+            ("git/all/url", "https://git.example/"),
+            ("git/all/secret-type", "repo-creds"),
+            ("git/all/password", "hunter2"),
+            ("git/all/proxy", "http://proxy.example:3128"),
+            ("git/..data/url", "a link"),
+        ]);
+        let mounted = Mounted::read(folder.path()).unwrap();
+        let [all, charts] = &mounted.repositories[..] else { unreachable!("{mounted:?}") };
+        assert_eq!((&*all.url, all.kind.as_str()), ("https://git.example/", "repo-creds"));
+        assert_eq!(all.proxy.as_deref(), Some("http://proxy.example:3128"));
+        assert!(all.git.login.is_some() && charts.git.login.is_none());
+        assert_eq!((&*charts.name, &*charts.content), ("charts", "helm"));
+        assert_eq!(charts.url, "https://charts.example");
+        assert!(!format!("{mounted:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn a_folder_that_is_no_repository_is_refused() {
+        for (file, content, why) in [
+            ("git/more/username", "me", "it has no file `url`"),
+            ("git/more/url", " \n", "it has no file `url`"),
+            (
+                "git/No.1/url",
+                "https://a",
+                "its name is a part of a Secret's: lower-case letters, digits, `-`",
+            ),
+        ] {
+            let folder = folder(&[(file, content)]);
+            assert_eq!(Mounted::read(folder.path()).unwrap_err().explain().why, why);
+        }
+        let folder = folder(&[("git/more/url", "https://a"), ("git/more/secret-type", "other")]);
+        let told = Mounted::read(folder.path()).unwrap_err().explain();
+        assert!(told.why.starts_with("its `secret-type` is `other`"), "{}", told.why);
     }
 
     #[test]

@@ -2,17 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};
 use tiphys_model::platform::{ArgoCd, Source, SourceTool};
 use tiphys_model::{Exit, Explain, Explanation, Platform};
 
 use super::trust::AUTHORITIES;
-use super::{hold_policy, projects, rights, roles, sets_policy, trust};
+use super::{hold_policy, projects, repositories, rights, roles, sets_policy};
 use crate::definitions::{self, SETTINGS};
-use crate::mounted::{Git, Login};
+use crate::mounted::Mounted;
 use tiphys_argocd::destination::IN_CLUSTER_SERVER;
-use tiphys_cluster::encoded;
 use tiphys_cluster::names::{self, FIELD_MANAGER, MANAGED_BY, PLATFORM_LABEL, Purpose};
 
 /// An object as it should be, and in whose name its fields are written.
@@ -67,7 +65,11 @@ pub(super) fn check(argocd: &ArgoCd) -> Result<(), DesiredError> {
 ///
 /// Without a root app, there is nothing of it. What is `shared` are projects that others have made:
 /// they stay as they are.
-pub(super) fn desired(platform: &Platform, git: &Git, shared: &BTreeSet<String>) -> Vec<Desired> {
+pub(super) fn desired(
+    platform: &Platform,
+    mounted: &Mounted,
+    shared: &BTreeSet<String>,
+) -> Vec<Desired> {
     let source = platform.source.as_ref();
     let own = |object: Value| Desired { manager: FIELD_MANAGER.to_owned(), object };
     // Platforms have these in common. An apply takes back what the same manager has applied before, so
@@ -88,29 +90,13 @@ pub(super) fn desired(platform: &Platform, git: &Git, shared: &BTreeSet<String>)
     desired.extend(roles::cluster_roles(platform).into_iter().map(own));
     desired.extend(hold_policy::objects(platform).into_iter().map(own));
     desired.extend(sets_policy::objects(platform).into_iter().map(own));
-    if let Some(source) = source {
-        let authority = git.authority.as_ref().and_then(|pem| trust::authority(source, pem));
-        let trusted = |data| common(config_map(platform, AUTHORITIES, &data));
-        desired.extend(authority.map(trusted));
-        desired.extend(repository(platform, source, git).map(own));
-        desired.push(own(root_application(platform, source)));
+    let authorities = repositories::authorities(source, mounted);
+    if !authorities.is_empty() {
+        desired.push(common(config_map(platform, AUTHORITIES, &authorities)));
     }
+    desired.extend(repositories::secrets(platform, source, mounted).into_iter().map(own));
+    desired.extend(source.map(|source| own(root_application(platform, source))));
     desired
-}
-
-/// How Argo CD logs in to the repository; nothing, if nobody says how.
-fn repository(platform: &Platform, source: &Source, git: &Git) -> Option<Value> {
-    let mut data = json!({ "type": encoded("git"), "url": encoded(&source.repo_url) });
-    match git.login.as_ref()? {
-        Login::Key(key) => data["sshPrivateKey"] = encoded(key.expose_secret()).into(),
-        Login::Password { username, password } => {
-            data["username"] = encoded(username).into();
-            data["password"] = encoded(password.expose_secret()).into();
-        }
-    }
-    let mut metadata = metadata(platform, &names::repository(platform));
-    metadata["labels"]["argocd.argoproj.io/secret-type"] = "repository".into();
-    Some(json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data }))
 }
 
 /// Metadata of an object that is the platform's own.
@@ -240,7 +226,7 @@ pub(crate) mod tests {
 
     /// Where no project is there yet.
     fn all(platform: &Platform) -> Vec<Desired> {
-        desired(platform, &Git::default(), &BTreeSet::new())
+        desired(platform, &Mounted::default(), &BTreeSet::new())
     }
 
     fn find<'a>(desired: &'a [Desired], kind: &str, name: &str) -> &'a Desired {
@@ -343,7 +329,7 @@ pub(crate) mod tests {
         let mut platform = platform("prod");
         platform.argocd.projects.push("default".to_owned());
         let shared = ["default".to_owned()].into();
-        let desired = desired(&platform, &Git::default(), &shared);
+        let desired = desired(&platform, &Mounted::default(), &shared);
         let projects = desired.iter().filter(|one| one.object["kind"] == "AppProject");
         let names: Vec<&Value> = projects.map(|one| &one.object["metadata"]["name"]).collect();
         assert_eq!(names, ["apps", "roots"]);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
+use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Map, Value, json};
@@ -58,9 +58,9 @@ pub async fn remove(
         objects.push((admission, kind, names::hold_policy(platform)));
         objects.push((admission, kind, names::sets_policy(platform)));
     }
-    for name in [names::repository(platform), names::admin(platform)] {
-        objects.push(("v1", "Secret", name));
-    }
+    objects.push(("v1", "Secret", names::admin(platform)));
+    let repositories = repositories(client, platform).await?;
+    objects.extend(repositories.into_iter().map(|name| ("v1", "Secret", name)));
     objects.extend(Purpose::ALL.map(|purpose| ("v1", "Secret", purpose.secret(platform))));
     for project in platform.argocd.all_projects() {
         if !used(project) {
@@ -89,6 +89,17 @@ pub async fn remove(
         delete_own(client, platform, version, kind, &name).await?;
     }
     Ok(())
+}
+
+/// The Secrets of the platform's repositories.
+async fn repositories(client: &Client, platform: &Platform) -> Result<Vec<String>, RequestError> {
+    let secrets = api(client, Some(&platform.argocd.namespace), "v1", "Secret");
+    let ours = ListParams::default().labels(&format!("{PLATFORM_LABEL}={}", platform.name));
+    let listed = secrets.list_metadata(&ours).await;
+    let listed = listed.map_err(RequestError::because("the Secrets cannot be listed"))?;
+    let own = names::repository(platform);
+    let names = listed.items.iter().map(ResourceExt::name_any);
+    Ok(names.filter(|name| name.starts_with(&own)).collect())
 }
 
 /// Tokens of the platform are taken off the lists of their accounts.

@@ -3,11 +3,10 @@
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ObjectMeta;
 use kube::{Api, Client};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use tiphys_cluster::RequestError;
 use tiphys_cluster::names;
 use tiphys_model::Platform;
-use tiphys_model::platform::Source;
 
 use super::objects::Desired;
 
@@ -17,14 +16,8 @@ pub(super) const AUTHORITIES: &str = "argocd-tls-certs-cm";
 const HOST_KEYS: &str = "argocd-ssh-known-hosts-cm";
 const HOST_KEYS_FIELD: &str = "ssh_known_hosts";
 
-/// The authority of the server that has the platform's repository.
-pub(super) fn authority(source: &Source, pem: &str) -> Option<Map<String, Value>> {
-    let host = https_host(&source.repo_url)?;
-    Some(Map::from_iter([(host.to_owned(), pem.into())]))
-}
-
 /// Argo CD looks for a server without its port.
-fn https_host(url: &str) -> Option<&str> {
+pub(super) fn https_host(url: &str) -> Option<&str> {
     let rest = url.strip_prefix("https://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);

@@ -142,7 +142,7 @@ impl Phase1<'_> {
         }
         tell("configuring Argo CD for the platform".to_owned());
         // The tokens come last: whoever finds them finds everything else.
-        let configured = configure(&client, self.platform, &self.mounted.git, Mode::Apply).await?;
+        let configured = configure(&client, self.platform, self.mounted, Mode::Apply).await?;
         for object in &configured.left_out {
             tell(object.to_string());
         }

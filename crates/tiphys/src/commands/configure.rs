@@ -19,7 +19,7 @@ pub(crate) fn run(args: &ConfigureArgs) -> Result<(), Failure> {
     target::tell(&access)?;
     let Configured { changes, left_out } = runtime::block_on(async {
         let client = access.client().await?;
-        Ok(configure(&client, &platform, &mounted.git, mode).await?)
+        Ok(configure(&client, &platform, &mounted, mode).await?)
     })?;
     if mode == Mode::DryRun && args.output == DocumentFormat::Text {
         output::text(|out| write_differences(out, &changes))?;
