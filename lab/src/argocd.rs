@@ -1,5 +1,9 @@
 //! Argo CD, from the manifests inside its own module, with images made here.
 
+mod version;
+
+pub use version::ArgoCdVersion;
+
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
@@ -12,7 +16,8 @@ use crate::image::{Image, short_digest, write_layer};
 use crate::{command, containers, manifests};
 
 const NAMESPACE: &str = "argocd";
-const MODULE: &str = "github.com/argoproj/argo-cd/v3";
+pub(crate) const MODULE: &str = "github.com/argoproj/argo-cd/v3";
+const CONTROLLER: &str = "statefulset/argocd-application-controller";
 /// What its programs are called; all are one binary.
 const PROGRAMS: [&str; 9] = [
     "argocd-server",
@@ -31,11 +36,18 @@ const PACKAGES: &str = "git,gpg,gpg-agent,tini,ca-certificates,openssh-client,re
 const USER: &str = "argocd:x:999:999::/home/argocd:/bin/sh\n";
 
 impl Cluster {
-    /// Installs Argo CD, and waits until all of it is ready.
-    pub fn install_argocd(&self) -> Result<(), LabError> {
-        self.artifacts().build(&["argocd"], self.teller())?;
-        let manifests = self.argocd_manifests("install.yaml")?;
-        self.load_argocd_images(&manifests)?;
+    /// Installs Argo CD, and waits until all of it is ready. An Argo CD of another version is left
+    /// alone, and is an error.
+    pub fn install_argocd(&self, version: ArgoCdVersion) -> Result<(), LabError> {
+        let wanted = self.artifacts().version(version.folder(), MODULE)?;
+        if let Some(installed) = self.argocd_tag()?.filter(|installed| *installed != wanted) {
+            return Err(LabError::Other(format!(
+                "Argo CD {installed} is installed, not {wanted}: run `lab down` first"
+            )));
+        }
+        self.artifacts().build(&[version.folder()], self.teller())?;
+        let manifests = self.argocd_manifests(version, "install.yaml")?;
+        self.load_argocd_images(version, &manifests)?;
         self.tell("installing Argo CD");
         self.apply(
             "argocd-namespace",
@@ -48,21 +60,38 @@ impl Cluster {
         let manifests = with_known_hosts(&manifests, &hosts)?;
         self.apply_in(Some(NAMESPACE), "argocd", &manifests)?;
         let patience = Duration::from_secs(180);
-        self.wait_for(NAMESPACE, "statefulset/argocd-application-controller", patience)?;
+        self.wait_for(NAMESPACE, CONTROLLER, patience)?;
         for name in ["redis", "repo-server", "server", "applicationset-controller"] {
             self.wait_for(NAMESPACE, &format!("deployment/argocd-{name}"), patience)?;
         }
         Ok(())
     }
 
+    /// The version of the Argo CD that is installed, by its image.
+    fn argocd_tag(&self) -> Result<Option<String>, LabError> {
+        let mut kubectl = self.kubectl()?;
+        kubectl.args(["get", CONTROLLER, "--ignore-not-found", "--namespace", NAMESPACE]);
+        kubectl.arg("-o=jsonpath={.spec.template.spec.containers[0].image}");
+        Ok(command::run(&mut kubectl)?.rsplit_once(':').map(|(_, tag)| tag.trim().to_owned()))
+    }
+
     /// Manifests as they are in Argo CD's own module.
-    pub(crate) fn argocd_manifests(&self, file: &str) -> Result<String, LabError> {
-        let path = self.artifacts().source("argocd", MODULE)?.join("manifests").join(file);
+    pub(crate) fn argocd_manifests(
+        &self,
+        version: ArgoCdVersion,
+        file: &str,
+    ) -> Result<String, LabError> {
+        let source = self.artifacts().source(version.folder(), MODULE)?;
+        let path = source.join("manifests").join(file);
         fs::read_to_string(&path).map_err(LabError::file("could not read", &path))
     }
 
     /// Makes images for every name in the manifests, from what is installed here.
-    pub(crate) fn load_argocd_images(&self, manifests: &str) -> Result<(), LabError> {
+    pub(crate) fn load_argocd_images(
+        &self,
+        version: ArgoCdVersion,
+        manifests: &str,
+    ) -> Result<(), LabError> {
         let argocd = manifests::image(manifests, "/argocd:")?;
         let dex = manifests::image(manifests, "/dex:")?;
         let redis = manifests::image(manifests, "/redis:")?;
@@ -71,7 +100,8 @@ impl Cluster {
         }
         self.tell("loading the images of Argo CD");
         let base = self.debian_layer()?;
-        let source = self.artifacts().source("argocd", MODULE)?;
+        let source = self.artifacts().source(version.folder(), MODULE)?;
+        let binary = self.artifacts().binary(version.folder())?;
         let bin = "usr/local/bin";
         let mut image = Image::new(&argocd)
             .also(&dex)
@@ -86,7 +116,7 @@ impl Cluster {
             .folder("app/config/ssh", 0o755)
             .folder("app/config/tls", 0o755)
             .folder("home/argocd", 0o777)
-            .file(&format!("{bin}/argocd"), &self.artifacts().binary("argocd")?, 0o755)
+            .file(&format!("{bin}/argocd"), &binary, 0o755)
             .file(&format!("{bin}/entrypoint.sh"), &source.join("entrypoint.sh"), 0o755)
             .file(&format!("{bin}/gpg-wrapper.sh"), &source.join("hack/gpg-wrapper.sh"), 0o755)
             .file(

@@ -19,7 +19,7 @@ struct Module {
     ldflags: &'static str,
 }
 
-const MODULES: [Module; 10] = [
+const MODULES: [Module; 11] = [
     Module { folder: "pause", binaries: &[("pause", ".")], ldflags: "-s -w" },
     Module { folder: "etcd", binaries: &[("etcd", "go.etcd.io/etcd/server/v3")], ldflags: "-s -w" },
     Module {
@@ -42,6 +42,11 @@ const MODULES: [Module; 10] = [
         folder: "argocd",
         binaries: &[("argocd", "github.com/argoproj/argo-cd/v3/cmd")],
         ldflags: "-s -w -X github.com/argoproj/argo-cd/v3/common.version=3.2.6",
+    },
+    Module {
+        folder: "argocd-3.5",
+        binaries: &[("argocd-3.5", "github.com/argoproj/argo-cd/v3/cmd")],
+        ldflags: "-s -w -X github.com/argoproj/argo-cd/v3/common.version=3.5.6",
     },
     Module {
         folder: "workflows",

@@ -73,7 +73,7 @@ impl Cluster {
     pub fn build(&self) -> Result<(), LabError> {
         self.require_tools()?;
         let cluster = ["pause", "etcd", "kubernetes", "tools"];
-        let added = ["argocd", "workflows", "events", "nats", "registry"];
+        let added = ["argocd", "argocd-3.5", "workflows", "events", "nats", "registry"];
         self.artifacts.build(&[&cluster[..], &added[..]].concat(), self.teller())
     }
 

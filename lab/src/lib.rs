@@ -29,14 +29,15 @@ pub mod repository;
 mod teardown;
 mod tools;
 
+pub use argocd::ArgoCdVersion;
 pub use cluster::{Cluster, Registry, Status};
 pub use containers::PAUSE_IMAGE;
 pub use error::LabError;
 pub use home::Home;
 pub use primitives::NATS_IMAGE;
 
-/// Where Go keeps the source of the Argo CD that the lab runs.
-pub fn argocd_source() -> Result<std::path::PathBuf, LabError> {
+/// Where Go keeps the source of an Argo CD that the lab runs.
+pub fn argocd_source(version: ArgoCdVersion) -> Result<std::path::PathBuf, LabError> {
     let artifacts = artifacts::Artifacts::new(&Home::from_environment());
-    artifacts.source("argocd", "github.com/argoproj/argo-cd/v3")
+    artifacts.source(version.folder(), argocd::MODULE)
 }

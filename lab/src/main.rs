@@ -1,10 +1,13 @@
 //! `lab`: a real cluster for contributors and CI.
 
+mod addon;
+
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use clap::{Parser, Subcommand, ValueEnum};
+use addon::Addon;
+use clap::{Parser, Subcommand};
 use tiphys_lab::{Cluster, Home, LabError};
 
 /// A real Kubernetes with real Argo CD on this machine, for development
@@ -39,17 +42,6 @@ enum Action {
     Logs { part: Option<String> },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Addon {
-    /// Argo CD, running
-    #[value(name = "argocd")]
-    ArgoCd,
-    /// Images and manifests of Argo CD, Argo Workflows and Argo Events; installs nothing
-    Primitives,
-    /// An OCI registry beside the cluster
-    Registry,
-}
-
 fn main() -> ExitCode {
     let args = Args::parse();
     let cluster = Cluster::new(Home::from_environment(), |text| say(&format!("lab: {text}\n")));
@@ -71,14 +63,12 @@ fn run(cluster: &Cluster, action: Action) -> Result<ExitCode, LabError> {
     match action {
         Action::Up { with } => {
             cluster.up()?;
-            if with.contains(&Addon::Primitives) {
-                cluster.load_primitives()?;
-            }
-            if with.contains(&Addon::Registry) {
-                cluster.start_registry()?;
-            }
-            if with.contains(&Addon::ArgoCd) {
-                cluster.install_argocd()?;
+            for addon in with {
+                match addon {
+                    Addon::ArgoCd(version) => cluster.install_argocd(version)?,
+                    Addon::Primitives => cluster.load_primitives()?,
+                    Addon::Registry => cluster.start_registry()?,
+                }
             }
         }
         Action::Down => cluster.down()?,

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::argocd::ArgoCdVersion;
 use crate::cluster::Cluster;
 use crate::error::LabError;
 use crate::image::Image;
@@ -20,19 +21,20 @@ impl Cluster {
     /// Loads the images of Argo CD, Argo Workflows, Argo Events and NATS, and writes upstream's
     /// manifests. Installs nothing.
     pub fn load_primitives(&self) -> Result<(), LabError> {
-        let folders = ["argocd", "workflows", "events", "nats"];
+        let version = ArgoCdVersion::default();
+        let folders = [version.folder(), "workflows", "events", "nats"];
         self.artifacts().build(&folders, self.teller())?;
-        let argocd = self.argocd_manifests("install.yaml")?;
+        let argocd = self.argocd_manifests(version, "install.yaml")?;
         let workflows = self.workflows_manifests()?;
         let events = self.artifacts().source("events", EVENTS_MODULE)?;
         let events = read(&events.join("manifests/install.yaml"))?;
-        self.load_argocd_images(&argocd)?;
+        self.load_argocd_images(version, &argocd)?;
         self.load_workflows_images(&workflows)?;
         self.load_events_images(&events)?;
         // Last: where they are, the images are.
         for (name, text) in [
             ("argocd", argocd),
-            ("argocd-ha", self.argocd_manifests("ha/install.yaml")?),
+            ("argocd-ha", self.argocd_manifests(version, "ha/install.yaml")?),
             ("workflows", workflows),
             ("events", events),
         ] {

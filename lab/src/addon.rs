@@ -1,0 +1,56 @@
+//! What `lab up --with` can add to a cluster.
+
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+use tiphys_lab::ArgoCdVersion;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Addon {
+    ArgoCd(ArgoCdVersion),
+    Primitives,
+    Registry,
+}
+
+impl ValueEnum for Addon {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[
+            Addon::ArgoCd(ArgoCdVersion::V3_2),
+            Addon::ArgoCd(ArgoCdVersion::V3_5),
+            Addon::Primitives,
+            Addon::Registry,
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Addon::ArgoCd(ArgoCdVersion::V3_2) => {
+                PossibleValue::new("argocd").alias("argocd=3.2").help("Argo CD 3.2, running")
+            }
+            Addon::ArgoCd(ArgoCdVersion::V3_5) => {
+                PossibleValue::new("argocd=3.5").help("Argo CD 3.5, running")
+            }
+            Addon::Primitives => PossibleValue::new("primitives").help(
+                "Images and manifests of Argo CD, Argo Workflows and Argo Events; installs nothing",
+            ),
+            Addon::Registry => {
+                PossibleValue::new("registry").help("An OCI registry beside the cluster")
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn argo_cd_is_named_with_or_without_its_version() {
+        let read = |text: &str| Addon::from_str(text, false);
+        assert_eq!(read("argocd"), Ok(Addon::ArgoCd(ArgoCdVersion::default())));
+        for version in ArgoCdVersion::ALL {
+            assert_eq!(read(&format!("argocd={version}")), Ok(Addon::ArgoCd(version)));
+        }
+        assert!(read("argocd=3.4").is_err());
+        assert_eq!(Addon::value_variants().len(), ArgoCdVersion::ALL.len() + 2);
+    }
+}
