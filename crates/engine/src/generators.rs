@@ -44,6 +44,9 @@ const OPERATION_TIMEOUT: Duration = Duration::from_secs(300);
 /// How long ApplicationSets and their controller may take to make Applications.
 const SETS_TIMEOUT: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(300);
+/// How long Argo CD may take to begin an operation. It can miss one that is asked for right after a
+/// refresh, and then finds it with the next refresh, which by itself is minutes away.
+const NOTICE: Duration = Duration::from_secs(10);
 /// How long a part of Argo CD may be away.
 const PART_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long Argo CD may take to know a project that `configure` has just made.
@@ -115,18 +118,27 @@ impl Generators<'_> {
     /// Waits for the end of an operation, whoever has started it: a run that was killed, or Argo CD.
     async fn await_idle(&self, name: &str) -> Result<(), GeneratorError> {
         let began = Instant::now();
+        let mut shown = began;
         while began.elapsed() < OPERATION_TIMEOUT {
-            if self.read(name).await?.operation.is_none() {
+            if self.poll(name, &mut shown).await?.operation.is_none() {
                 return Ok(());
             }
-            tokio::time::sleep(POLL).await;
         }
         Err(GeneratorError::Unfinished { generator: name.to_owned(), after: OPERATION_TIMEOUT })
     }
 
-    async fn read(&self, name: &str) -> Result<Application, GeneratorError> {
+    /// The next look at a generator whose operation is waited for. One that does not begin is shown
+    /// to Argo CD again; `shown` is when that was done last.
+    async fn poll(&self, name: &str, shown: &mut Instant) -> Result<Application, GeneratorError> {
+        tokio::time::sleep(POLL).await;
         let what = format!("the generator `{name}` cannot be read");
-        Ok(self.applications.get(name).await.map_err(RequestError::because(what))?)
+        let application = self.applications.get(name).await.map_err(RequestError::because(what))?;
+        if shown.elapsed() >= NOTICE && !has_begun(&observe(&application)?) {
+            // What comes of it, the next look tells.
+            self.argocd.refresh(name, &application.spec.project).await.ok();
+            *shown = Instant::now();
+        }
+        Ok(application)
     }
 
     /// A generator at its newest commit.
@@ -265,9 +277,9 @@ impl Generators<'_> {
         };
         self.argocd.sync(name, request).await.map_err(|source| refused(name, source))?;
         let began = Instant::now();
+        let mut shown = began;
         while began.elapsed() < OPERATION_TIMEOUT {
-            tokio::time::sleep(POLL).await;
-            let application = self.read(name).await?;
+            let application = self.poll(name, &mut shown).await?;
             match gate::operation(&observe(&application)?, &operation) {
                 OperationProgress::Succeeded(_) => return Ok(application),
                 OperationProgress::Failed { message } => return Err(failed(name, &message)),
@@ -319,6 +331,12 @@ fn is_current(seen: &Observation) -> bool {
         && seen.sync == SyncStatus::Synced
         && seen.operation.is_none()
         && seen.last.as_ref().is_none_or(|last| last.phase == tiphys_run::OperationPhase::Succeeded)
+}
+
+/// Whether the operation that is asked for, if any, is the one that Argo CD tells about.
+fn has_begun(seen: &Observation) -> bool {
+    let told = seen.last.as_ref().map(|last| &last.operation.id);
+    seen.operation.as_ref().is_none_or(|asked| told == Some(&asked.id))
 }
 
 fn is_application(resource: &ResourceStatus) -> bool {

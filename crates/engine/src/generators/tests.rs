@@ -186,6 +186,28 @@ fn sync_ends(server: &Server, end: impl Fn(&mut Value) + Send + 'static) {
     });
 }
 
+/// Argo CD's controller can miss an operation, and finds it with the next refresh.
+#[tokio::test(start_paused = true)]
+async fn an_operation_that_argo_cd_misses_is_shown_to_it_again() {
+    let server = argocd::server(&[]);
+    server.control(|objects, path| {
+        let mut root = objects.get(path).unwrap();
+        let annotations = root["metadata"]["annotations"].as_object_mut().map(std::mem::take);
+        let refreshed = annotations.is_some_and(|annotations| !annotations.is_empty());
+        if refreshed && !root["operation"].is_null() {
+            let operation = root["operation"].take();
+            root["status"]["operationState"] =
+                json!({ "phase": "Succeeded", "operation": operation, "finishedAt": "2026-01-01T00:00:00Z" });
+        }
+        objects.put(path, root);
+    });
+    let began = Instant::now();
+    sync(&server).await.unwrap();
+    let refresh = "refresh prod-root";
+    assert_eq!(steps(&server), [refresh, "sync prod-root", refresh]);
+    assert!(began.elapsed() < NOTICE + Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_operation_that_ends_badly_or_is_replaced_is_said() {
     let server = argocd::server(&[]);
