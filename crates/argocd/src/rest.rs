@@ -13,7 +13,7 @@ use http::{HeaderValue, Method};
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use secrecy::SecretString;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tiphys_model::OperationId;
 use tiphys_run::Revisions;
 
@@ -33,6 +33,8 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long Argo CD may take to render an ApplicationSet: it may have to fetch from Git. Shorter than
 /// a Lease, which has to cover every request that is not a look.
 const RENDER_TIMEOUT: Duration = Duration::from_secs(20);
+
+const VERSION_PATH: &str = "/api/version";
 
 /// A client with one account's token.
 #[derive(Clone)]
@@ -75,6 +77,12 @@ struct SyncBody<'a> {
     infos: serde_json::Value,
 }
 
+#[derive(Deserialize)]
+struct VersionAnswer {
+    #[serde(rename = "Version")]
+    version: String,
+}
+
 impl RestClient {
     #[must_use]
     pub fn new(endpoint: Endpoint, token: Option<SecretString>) -> Self {
@@ -103,6 +111,13 @@ impl RestClient {
     pub fn in_run(mut self, run: &str, guard: Guard) -> Self {
         self.caller = Arc::new(Caller { agent: agent::in_run(run), guard: Some(guard) });
         self
+    }
+
+    /// The version of Argo CD's API server, such as `v3.5.6+d1b39d1`. Everybody may ask for it.
+    pub async fn version(&self) -> Result<String, CallError> {
+        let answer: VersionAnswer =
+            self.call(Method::GET, VERSION_PATH, None::<&()>, REQUEST_TIMEOUT).await?;
+        Ok(answer.version)
     }
 
     /// One look.

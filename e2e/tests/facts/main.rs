@@ -5,6 +5,7 @@
 
 mod deletion;
 mod hold;
+mod missing;
 mod nesting;
 mod pinning;
 mod refresh;
@@ -33,6 +34,10 @@ fn main() -> ExitCode {
         Case::new("an_edit_of_the_project_wakes_no_app", hold::an_edit_wakes_nobody),
         Case::new("a_sync_error_stands_for_ever_under_hold", hold::a_sync_error_stands),
         Case::new("an_app_with_a_stuck_finalizer_stays", deletion::a_stuck_finalizer_holds),
+        Case::new(
+            "a_missing_resource_may_leave_an_app_healthy_but_never_synced",
+            missing::only_sync_status_tells,
+        ),
         Case::new("the_operation_field_syncs_like_the_api", routes::both_routes_sync),
         Case::new("a_refresh_that_was_missed_is_asked_for_again", refresh::is_asked_for_again),
         Case::new(

@@ -67,7 +67,7 @@ enum Part<A> {
 }
 
 impl RestClient {
-    /// `path` is relative to `/api/v1/`. A token that was revoked is renewed as long as there is a
+    /// `path` is relative to `/api/v1/`, unless it begins with a slash. A token that was revoked is renewed as long as there is a
     /// new one: whoever rotates it does not disturb a run, not even by doing so twice.
     pub async fn call<A: DeserializeOwned>(
         &self,
@@ -142,9 +142,10 @@ impl RestClient {
         path: &str,
         body: Option<&impl Serialize>,
     ) -> Result<Request<Full<Bytes>>, Box<dyn std::error::Error>> {
+        let folder = if path.starts_with('/') { "" } else { "/api/v1/" };
         let mut request = Request::builder()
             .method(method)
-            .uri(format!("{}/api/v1/{path}", self.base))
+            .uri(format!("{}{folder}{path}", self.base))
             .header(header::USER_AGENT, self.caller.agent.clone())
             // Compared as a whole: a charset behind it would be refused.
             .header(header::CONTENT_TYPE, "application/json");
