@@ -54,6 +54,14 @@ impl ArgoCdClient {
         }
     }
 
+    /// The version of Argo CD; only its API can say that.
+    pub async fn version(&self) -> Result<Option<String>, CallError> {
+        match self {
+            ArgoCdClient::Rest(api) => api.version().await.map(Some),
+            ArgoCdClient::Fields(_) => Ok(None),
+        }
+    }
+
     /// Takes note of when Argo CD has compared an app: that shows which refreshes it has missed.
     pub fn compared(&self, app: &str, at: Option<Stamp>) {
         match self {

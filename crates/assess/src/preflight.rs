@@ -4,6 +4,7 @@
 //! does not know.
 
 pub mod address;
+pub mod argocd;
 pub mod cluster;
 pub mod connectivity;
 pub mod credentials;

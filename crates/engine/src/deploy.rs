@@ -32,6 +32,7 @@ use tiphys_argocd::application::{self, Application};
 use tiphys_argocd::application_set;
 use tiphys_argocd::credentials::CredentialsError;
 use tiphys_argocd::rest::CallError;
+use tiphys_assess::argocd_version::Support;
 use tiphys_cluster::Place;
 use tiphys_cluster::RequestError;
 use tiphys_cluster::agent;
@@ -299,6 +300,12 @@ impl Deploy {
             note: &note,
             done: RefCell::default(),
         };
+        // Who cannot be asked for its version cannot be asked for anything else either.
+        if let Ok(Some(said)) = argocd.version().await
+            && let Some(warning) = Support::of(&said).warning()
+        {
+            updates(RunUpdate::Warning(warning));
+        }
         claim::refuse_projects_of_others(&self.client, &self.platform).await?;
         if has_root_app {
             (self.check)(&generators.newest().await?).map_err(DeployError::Refused)?;

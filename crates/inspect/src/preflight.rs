@@ -2,6 +2,7 @@
 //! nothing. What it means is decided in `tiphys_assess::preflight`.
 
 mod absence;
+mod argocd;
 mod cluster;
 mod command;
 mod git;

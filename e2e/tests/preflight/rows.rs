@@ -30,9 +30,9 @@ const TOOLS: [&str; 14] = [
 ];
 
 /// The other rows that fail here. Beside them there are: `cluster nodes` and `cluster DNS`, which
-/// fail in the test that disrupts; `cluster worker nodes`, `cluster resources` and `absence
-/// sealed-secrets controller`, which only warn; and `absence namespaces of apps`, which nobody can
-/// know of before Argo CD has rendered the root app.
+/// fail in the test that disrupts; `cluster worker nodes`, `cluster resources`, `cluster Argo CD
+/// version` and `absence sealed-secrets controller`, which only warn; and `absence namespaces of
+/// apps`, which nobody can know of before Argo CD has rendered the root app.
 const OTHERS: [&str; 13] = [
     "cluster API server",
     "cluster authentication",
