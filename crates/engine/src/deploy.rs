@@ -21,7 +21,7 @@ use tiphys_state::hold::{Hold, HoldError};
 use tiphys_state::lease::{Lease, LeaseError};
 
 use crate::engine::{Engine, RunError, Setup};
-use crate::frozen::FrozenOperations;
+use crate::frozen::{self, FrozenOperations};
 use crate::generators::{self, GeneratorError, Generators};
 use crate::run_update::RunUpdate;
 use crate::signals::{SignalError, Signals};
@@ -318,16 +318,20 @@ impl Deploy {
             let apps = apps.join("`, `");
             updates(RunUpdate::Warning(format!("`{apps}` cannot be synced now: {denied}")));
         }
-        let frozen = FrozenOperations { hold: &outside.hold, applications: &applications, argocd };
+        let ending = FrozenOperations { hold: &outside.hold, applications: &applications, argocd };
         // Generators may be among what an earlier run has held.
-        let frozen = frozen.end(&(&held | &outside.hold.held().await?)).await?;
-        for app in frozen {
+        for app in ending.end(&(&held | &outside.hold.held().await?)).await? {
             note(format!(
                 "stopped the automated sync of `{app}`, which an earlier hold had frozen"
             ));
         }
         note(format!("holding {} apps in {}", held.len(), outside.hold.projects()));
-        let terminate = async |app: &str| stop(argocd, &applications, app).await;
+        let terminate = async |app: &str| {
+            let found = applications.get(app).await;
+            let found =
+                found.map_err(|error| CallError::Unanswered { message: error.to_string() })?;
+            frozen::stop(argocd, app, &found.spec.project).await
+        };
         outside.hold.hold_when_idle(&held, &applications, terminate).await?;
         note(if has_root_app {
             "syncing the root app".to_owned()
@@ -363,21 +367,6 @@ struct Brought {
     revisions: Option<Revisions>,
     /// The project of each app.
     projects: BTreeMap<String, String>,
-}
-
-/// Stops an operation that Argo CD has begun by itself.
-async fn stop(
-    argocd: &ArgoCdClient,
-    applications: &Api<Application>,
-    app: &str,
-) -> Result<(), CallError> {
-    let found = applications.get(app).await;
-    let found = found.map_err(|error| CallError::Unanswered { message: error.to_string() })?;
-    match argocd.terminate(app, &found.spec.project).await {
-        Err(error @ CallError::Unanswered { .. }) => Err(error),
-        // Refused: it has ended by itself.
-        Ok(()) | Err(CallError::Refused { .. }) => Ok(()),
-    }
 }
 
 /// Does a part of the preparation, unless the Lease ends or a signal comes first.

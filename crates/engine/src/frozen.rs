@@ -63,6 +63,15 @@ pub(crate) fn is_automated(application: &Application) -> bool {
     application.operation.as_ref().is_some_and(|operation| operation.initiated_by.automated)
 }
 
+/// Stops an operation that Argo CD has begun by itself, and that is not frozen.
+pub(crate) async fn stop(argocd: &ArgoCdClient, app: &str, project: &str) -> Result<(), CallError> {
+    match argocd.terminate(app, project).await {
+        Err(error @ CallError::Unanswered { .. }) => Err(error),
+        // Refused: it has ended by itself.
+        Ok(()) | Err(CallError::Refused { .. }) => Ok(()),
+    }
+}
+
 impl FrozenOperations<'_> {
     /// Ends those of these apps. Returns the apps that had one: they are not held any more. If it
     /// fails, they are.

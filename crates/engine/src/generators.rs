@@ -37,6 +37,7 @@ use tiphys_state::hold::Hold;
 use tokio::time::Instant;
 
 use crate::created::{Generator, created};
+use crate::frozen;
 pub use error::GeneratorError;
 
 /// How long the operation of a generator may take.
@@ -164,6 +165,9 @@ impl Generators<'_> {
             if is_current(&seen) {
                 return Ok(application);
             }
+            if held {
+                self.refuse_denied(&application).await?;
+            }
             match self.sync_to_the_end(&application, &seen).await {
                 // Somebody was quicker.
                 Err(GeneratorError::Call {
@@ -179,17 +183,20 @@ impl Generators<'_> {
     /// are done, and nobody would see to their order. What it does before it is held does no harm,
     /// because the apps are.
     async fn hold(&self, generator: &Application) -> Result<(), GeneratorError> {
-        let (name, project) = (generator.name(), &generator.spec.project);
-        let terminate = async |_: &str| match self.argocd.terminate(name, project).await {
-            Err(error @ CallError::Unanswered { .. }) => Err(error),
-            // Refused: it has ended by itself.
-            Ok(()) | Err(CallError::Refused { .. }) => Ok(()),
-        };
-        self.hold.hold_generator_when_idle(generator, self.applications, terminate).await?;
-        if let Some(denied) = self.hold.denies_generator(generator).await? {
-            return Err(GeneratorError::Denied { generator: name.to_owned(), denied });
+        let terminate =
+            async |app: &str| frozen::stop(self.argocd, app, &generator.spec.project).await;
+        let held = self.hold.hold_generator_when_idle(generator, self.applications, terminate);
+        Ok(held.await?)
+    }
+
+    /// Our hold lets a manual sync through before Argo CD looks at anybody's windows.
+    async fn refuse_denied(&self, generator: &Application) -> Result<(), GeneratorError> {
+        match self.hold.denies_generator(generator).await? {
+            None => Ok(()),
+            Some(denied) => {
+                Err(GeneratorError::Denied { generator: generator.name().to_owned(), denied })
+            }
         }
-        Ok(())
     }
 
     /// A generator, then those that it has created.
