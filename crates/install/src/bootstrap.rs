@@ -13,6 +13,7 @@ mod pins;
 mod ready;
 mod remove;
 mod render;
+mod standing;
 mod trouble;
 
 use k8s_openapi::api::core::v1::Secret;
@@ -35,6 +36,7 @@ pub use ready::ReadyError;
 pub use remove::{RemoveError, remove};
 use render::PULL_SECRET;
 pub use render::{RenderError, RenderInput, Rendered, Stage, render};
+pub use standing::{ChangedPin, Standing, standing};
 use tiphys_cluster::names::Purpose;
 use tiphys_cluster::{RequestError, encoded};
 pub use trouble::Trouble;

@@ -158,8 +158,7 @@ pub async fn configure(
     let shared = projects::shared(client, platform).await?;
     let desired = objects::desired(platform, mounted, &shared);
     let (mut intents, mut left_out) = (Vec::new(), Vec::new());
-    let host_keys = repositories::host_keys(mounted);
-    if !host_keys.is_empty()
+    if let Some(host_keys) = mounted.host_keys()
         && let Some(desired) = trust::host_keys(client, platform, &host_keys).await?
     {
         intents.push(Intent::new(client, desired, How::Merge).await?);

@@ -108,6 +108,17 @@ impl Mounted {
     }
 }
 
+impl Mounted {
+    /// The host keys of all Git servers, a line each.
+    #[must_use]
+    pub fn host_keys(&self) -> Option<String> {
+        let others = self.repositories.iter().map(|one| &one.git);
+        let all = [&self.git].into_iter().chain(others);
+        let keys: Vec<&str> = all.filter_map(|git| git.known_hosts.as_deref()).collect();
+        (!keys.is_empty()).then(|| keys.join("\n"))
+    }
+}
+
 /// How to log in to the repository that a folder is about.
 fn git(folder: &Path) -> Result<Git, MountedError> {
     let key = text(&folder.join("ssh-privatekey"))?.map(SecretString::from).map(Login::Key);

@@ -138,7 +138,7 @@ pub async fn fetch(
     Ok(RenderInput {
         manifests: text(primitive, manifests)?,
         patches: patches.map(|patches| text(primitive, patches)).transpose()?,
-        known_hosts: mounted.git.known_hosts.clone(),
+        known_hosts: mounted.host_keys(),
         pull_secret: mounted.registry.is_some(),
     })
 }

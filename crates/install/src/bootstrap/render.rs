@@ -76,7 +76,10 @@ pub fn render(
         }
     }
     match primitive.name {
-        PrimitiveName::ArgoCd => trust_hosts(&mut objects, given.known_hosts.as_deref()),
+        PrimitiveName::ArgoCd => {
+            trust_hosts(&mut objects, given.known_hosts.as_deref());
+            let_kustomize_use_helm(&mut objects);
+        }
         PrimitiveName::Workflows => enable_plugins(&mut objects),
         PrimitiveName::Events => {}
     }
@@ -188,6 +191,15 @@ fn trust_hosts(objects: &mut [Value], known_hosts: Option<&str>) {
     let (Some(map), Some(hosts)) = (map, known_hosts) else { return };
     let known = map["data"]["ssh_known_hosts"].as_str().unwrap_or_default().trim_end();
     map["data"]["ssh_known_hosts"] = format!("{known}\n{}\n", hosts.trim_end()).trim_start().into();
+}
+
+/// Kustomizations may inflate charts. Patches are laid over it, so whoever wants other options says so
+/// there.
+fn let_kustomize_use_helm(objects: &mut [Value]) {
+    let settings = objects.iter_mut().find(|object| name(object) == "argocd-cm");
+    if let Some(settings) = settings {
+        settings["data"]["kustomize.buildOptions"] = "--enable-helm".into();
+    }
 }
 
 /// Runs on Argo Workflows are executed by a plugin, and upstream's role lacks what the controller

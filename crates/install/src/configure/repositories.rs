@@ -69,13 +69,6 @@ pub(super) fn authorities(source: Option<&Source>, mounted: &Mounted) -> Map<Str
     own.into_iter().chain(others).filter_map(known).collect()
 }
 
-/// The host keys of all servers.
-pub(super) fn host_keys(mounted: &Mounted) -> String {
-    let others = mounted.repositories.iter().map(|one| &one.git);
-    let all = [&mounted.git].into_iter().chain(others);
-    all.filter_map(|git| git.known_hosts.as_deref()).collect::<Vec<_>>().join("\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,9 +6,9 @@ mod prune;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tiphys_cluster::Access;
+use tiphys_cluster::{Access, Cause};
 use tiphys_engine::{Check, Deploy, Engine, Refused};
-use tiphys_install::bootstrap::{Adoption, is_bootstrapped};
+use tiphys_install::bootstrap::{Adoption, ChangedPin, Standing, is_bootstrapped, standing};
 use tiphys_model::{Exit, Plan, Platform};
 use tiphys_plan::Reach;
 use tiphys_run::{Action, Verdict};
@@ -75,14 +75,31 @@ fn check_digest(plan: &Plan, wanted: Option<&str>) -> Result<(), Failure> {
     Err(Failure::Plan { wanted: wanted.to_owned(), found: digest.to_owned() })
 }
 
-/// How that ends, if something is in its way. What is there is not looked at any closer: who
-/// deploys may lack the rights for more.
+/// How that ends, if something is in its way.
 fn bootstrap_if_needed(args: &DeployArgs, platform: &Platform) -> Result<Option<Exit>, Failure> {
     let Some(bootstrap) = &platform.bootstrap else { return Ok(None) };
     let access = args.cluster.access();
-    let there =
-        runtime::block_on(async { Ok(is_bootstrapped(&access.client().await?, platform).await?) });
-    if there? {
+    let standing = runtime::block_on(async {
+        let client = access.client().await?;
+        if !is_bootstrapped(&client, platform).await? {
+            return Ok(None);
+        }
+        match standing(&client, bootstrap).await {
+            // Who deploys may lack the rights for more.
+            Err(error) if error.cause() == Cause::Denied => Ok(Some(Standing::default())),
+            standing => Ok(Some(standing?)),
+        }
+    });
+    if let Some(Standing { missing, changed }) = standing?
+        && missing.is_empty()
+    {
+        for ChangedPin { primitive, installed, pinned } in changed {
+            let title = primitive.title();
+            output::warning(&format!(
+                "{title} {installed} is installed, and the platform file pins {pinned}: `tiphys \
+                 bootstrap` brings it there"
+            ));
+        }
         return Ok(None);
     }
     output::note("what the platform stands on is not all there: bootstrap comes first");

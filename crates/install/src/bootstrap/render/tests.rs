@@ -287,3 +287,19 @@ fn what_is_no_manifest_is_refused() {
         assert!(error.to_string().contains(said), "{text}: {error}");
     }
 }
+
+#[test]
+fn kustomizations_may_use_charts_unless_a_patch_says_otherwise() {
+    let mut objects = vec![json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "argocd-cm" },
+    })];
+    let_kustomize_use_helm(&mut objects);
+    assert_eq!(objects[0]["data"]["kustomize.buildOptions"], "--enable-helm");
+    let patch = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "argocd-cm" },
+        "data": { "kustomize.buildOptions": "--load-restrictor LoadRestrictionsNone" },
+    });
+    overlay::lay(&mut objects, &[patch], "argocd").unwrap();
+    let options = &objects[0]["data"]["kustomize.buildOptions"];
+    assert_eq!(options, "--load-restrictor LoadRestrictionsNone");
+}
