@@ -249,6 +249,12 @@ impl Application {
         options.is_some_and(|options| options.iter().any(|option| option == "Delete=false"))
     }
 
+    /// What it is made of: one source, or several.
+    pub fn sources(&self) -> impl Iterator<Item = &Value> {
+        let several = self.spec.sources.as_array().into_iter().flatten();
+        [&self.spec.source].into_iter().filter(|source| !source.is_null()).chain(several)
+    }
+
     /// Argo CD may sync it by itself.
     #[must_use]
     pub fn automated(&self) -> Option<Automated> {

@@ -7,6 +7,7 @@ mod cluster;
 mod command;
 mod git;
 mod registry;
+mod repositories;
 mod rights;
 mod ssh;
 #[cfg(test)]
@@ -64,6 +65,7 @@ impl Preflight<'_> {
         looks.push(std::future::ready(named).boxed());
         let rest = places.iter().filter(|place| place.purpose != Purpose::Git);
         looks.extend(rest.map(|place| registry::reach(place, &mounted).boxed()));
+        looks.push(repositories::look(&self, &places, &mounted).boxed());
         looks.push(registry::log_in(&self, &mounted).boxed());
         looks.push(std::future::ready(self.counted(&mounted, unreadable.as_ref())).boxed());
         let findings: Vec<Findings> = stream::iter(looks).buffered(AT_ONCE).collect().await;

@@ -12,11 +12,9 @@ pub(super) fn moving(
     repository: &str,
     revisions: &Revisions,
 ) -> Option<String> {
-    let several = application.spec.sources.as_array().into_iter().flatten();
-    let mut own = [&application.spec.source]
-        .into_iter()
-        .chain(several)
-        .filter(|source| is_same(source["repoURL"].as_str().unwrap_or_default(), repository));
+    let is_own =
+        |source: &&Value| is_same(source["repoURL"].as_str().unwrap_or_default(), repository);
+    let mut own = application.sources().filter(is_own);
     own.find_map(|source| {
         let target = source["targetRevision"].as_str().unwrap_or_default();
         let pinned = revisions.0.iter().any(|revision| **revision == *target);

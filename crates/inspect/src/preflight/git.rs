@@ -38,7 +38,7 @@ pub(super) async fn look(
     findings
 }
 
-async fn reach(url: &str, mounted: &Git) -> (Tried, Login) {
+pub(super) async fn reach(url: &str, mounted: &Git) -> (Tried, Login) {
     match GitAddress::parse(url) {
         GitAddress::Ssh(address) => ssh::reach(url, &address, mounted).await,
         GitAddress::Https => over_https(url, mounted).await,
