@@ -3,6 +3,9 @@
 
 /// In a 403 for a sync that a window denies to everybody; a missing right is a 403 too.
 pub(crate) const BLOCKED_BY_WINDOW: &str = "blocked by sync window";
+/// In a 403 for a sync to another revision than the Application follows, where Argo CD (since 3.3) is told
+/// to ask for a right of its own for that.
+pub const OVERRIDE_WANTED: &str = "applications, override,";
 /// In the condition of an Application that could not be compared because a part of Argo CD was not
 /// there to do it, such as a repo-server that restarts; a source that is wrong is such a condition too.
 pub const PART_UNAVAILABLE: &str = "code = Unavailable";

@@ -31,6 +31,10 @@ pub enum GeneratorError {
         generator: String,
         by: String,
     },
+    /// It was synced to another commit than the one that was looked at.
+    Moved {
+        generator: String,
+    },
     Unfinished {
         generator: String,
         after: Duration,
@@ -119,6 +123,12 @@ impl Explain for GeneratorError {
             GeneratorError::Replaced { generator, by } => {
                 broken(generator, format!("{by} has started another operation"))
             }
+            GeneratorError::Moved { generator } => cannot_be_synced(
+                Exit::Failed,
+                generator,
+                "a new commit came in between, and was synced instead".to_owned(),
+            )
+            .hint("run the same command again"),
             GeneratorError::Unfinished { generator, after } => {
                 broken(generator, format!("its operation did not end within {} s", after.as_secs()))
             }

@@ -128,6 +128,20 @@ async fn a_generator_that_argo_cd_syncs_by_itself_is_held_before_it_is_synced() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn where_a_revision_takes_a_right_of_its_own_the_newest_is_asked_for() {
+    let server = argocd::server(&["a", "b"]);
+    let operation = |asked: &Asked| !asked.body["operation"].is_null();
+    let denied = "permission denied: applications, override, roots/prod-root, sub: tiphys";
+    server.next_where(operation, Answer::refused(403, denied));
+    sync(&server).await.unwrap();
+    let asked = server.asked();
+    let revisions = asked.iter().filter(|asked| operation(asked));
+    let revisions: Vec<&Value> =
+        revisions.map(|asked| &asked.body["operation"]["sync"]["revision"]).collect();
+    assert_eq!(revisions, [&json!("r1"), &Value::Null]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_app_that_creates_another_is_refused() {
     let server = argocd::server(&[]);
     stack(&server);
