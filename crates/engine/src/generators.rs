@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
+use futures::stream::{self, StreamExt, TryStreamExt};
 use kube::Api;
 use kube::api::DynamicObject;
 use tiphys_model::operation::PlanTag;
@@ -56,6 +57,8 @@ const PROJECT_TIMEOUT: Duration = Duration::from_secs(15);
 const TRUST_TIMEOUT: Duration = Duration::from_secs(120);
 /// What takes longer than this, the run says that it waits for.
 const SAY_AFTER: Duration = Duration::from_secs(5);
+/// How many Applications are looked at at the same time.
+const AT_ONCE: usize = 16;
 /// How often that is looked at meanwhile.
 const PASSING_POLL: Duration = Duration::from_secs(3);
 
@@ -211,57 +214,67 @@ impl Generators<'_> {
             }
             let application = self.bring_up_to_date(&name, &project).await?;
             self.done.borrow_mut().insert(Generator::Application(name));
-            for child in created(&application) {
-                self.sync_child(child).await?;
-            }
+            self.sync_children(created(&application)).await?;
             Ok(observe(&application)?.revisions)
         }
         .boxed_local()
     }
 
-    /// What a generator has created, if it is a generator itself and not done yet.
-    async fn sync_child(&self, child: Generator) -> Result<(), GeneratorError> {
-        if self.done.borrow().contains(&child) {
-            return Ok(());
+    /// What a generator has created: what is a generator itself, and not done yet.
+    async fn sync_children(
+        &self,
+        children: impl Iterator<Item = Generator>,
+    ) -> Result<(), GeneratorError> {
+        let is_left = |child: &Generator| !self.done.borrow().contains(child);
+        let (mut applications, mut sets) = (Vec::new(), Vec::new());
+        for child in children.filter(is_left) {
+            match child {
+                Generator::Application(name) => applications.push(name),
+                Generator::Set(name) => sets.push(name),
+            }
         }
-        match child {
-            Generator::Application(name) => {
-                if let Some(project) = self.project_of_generator(&name).await? {
-                    self.sync_one(name, project).await?;
-                }
-            }
-            Generator::Set(name) => {
-                let made = self.settle(&name).await?;
-                self.done.borrow_mut().insert(Generator::Set(name));
-                for application in made {
-                    Box::pin(self.sync_child(Generator::Application(application))).await?;
-                }
-            }
+        // There may be hundreds that are none.
+        let looks = applications.into_iter().map(|name| self.as_generator(name));
+        let generators: Vec<Option<(String, String)>> =
+            stream::iter(looks).buffered(AT_ONCE).try_collect().await?;
+        for (name, project) in generators.into_iter().flatten() {
+            self.sync_one(name, project).await?;
+        }
+        for name in sets {
+            self.sync_set(name).await?;
         }
         Ok(())
     }
 
-    /// The project of what a generator has created, if it creates Applications in its turn. In the
-    /// generators' project, all do. Elsewhere it may have been created just now, and Argo CD has to
-    /// look at it first.
-    async fn project_of_generator(&self, name: &str) -> Result<Option<String>, GeneratorError> {
+    /// An ApplicationSet, then what it has made.
+    async fn sync_set(&self, name: String) -> Result<(), GeneratorError> {
+        let made = self.settle(&name).await?;
+        self.done.borrow_mut().insert(Generator::Set(name));
+        let made = made.into_iter().map(Generator::Application);
+        Box::pin(self.sync_children(made)).await
+    }
+
+    /// What a generator has created, with its project, if it creates Applications in its turn. In
+    /// the generators' project, all do. Elsewhere it may have been created or changed just now, and
+    /// Argo CD has to look at it first.
+    async fn as_generator(&self, name: String) -> Result<Option<(String, String)>, GeneratorError> {
         if self.platform.apps.iter().any(|app| app.name.as_str() == name) {
             return Ok(None);
         }
         let what = format!("the Application `{name}` cannot be read");
-        let found = self.applications.get_opt(name).await.map_err(RequestError::because(what))?;
+        let found = self.applications.get_opt(&name).await.map_err(RequestError::because(what))?;
         let Some(found) = found else { return Ok(None) };
         let (argocd, project) = (&self.platform.argocd, found.spec.project.clone());
         if project == argocd.root_project {
-            return Ok(Some(project));
+            return Ok(Some((name, project)));
         }
         let compared = if argocd.has_apps_in(&project) {
-            let refreshed = self.argocd.refresh(name, &project).await;
-            refreshed.map_err(|source| refused(name, source))?
+            let refreshed = self.argocd.refresh(&name, &project).await;
+            refreshed.map_err(|source| refused(&name, source))?
         } else {
             found
         };
-        Ok(created(&compared).next().is_some().then_some(project))
+        Ok(created(&compared).next().is_some().then_some((name, project)))
     }
 
     async fn sync_to_the_end(

@@ -68,7 +68,7 @@ impl Generators<'_> {
                     let project = found.map(|one| one.spec.project.clone()).unwrap_or_default();
                     self.sync_one(name, project).await?;
                 }
-                set @ Generator::Set(_) => self.sync_child(set).await?,
+                Generator::Set(name) => self.sync_set(name).await?,
             }
         }
         Ok(left)
