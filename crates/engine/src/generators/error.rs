@@ -276,7 +276,7 @@ mod tests {
     use serde_json::{Value, json};
     use tiphys_argocd::application::Application;
 
-    use super::super::refuse_waves;
+    use super::super::one::refuse_waves;
     use super::*;
     use crate::testkit::argocd::{ROOT, unsynced};
 

@@ -8,9 +8,11 @@ use serde_json::{Value, json};
 use tiphys_argocd::application_set;
 use tiphys_cluster::names::Purpose;
 use tiphys_cluster::scripted::{Answer, Asked};
-use tiphys_model::{Exit, Explain};
+use tiphys_model::{Exit, Explain, OperationId};
+use tokio::time::Instant;
 
 use super::children::CHILDREN_TIMEOUT;
+use super::one::{NOTICE, OPERATION_TIMEOUT, PART_TIMEOUT, PROJECT_TIMEOUT, TRUST_TIMEOUT};
 use super::*;
 use crate::testkit;
 use crate::testkit::argocd::{self, ROOT, application, steps, unsynced};
