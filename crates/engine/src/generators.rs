@@ -43,6 +43,7 @@ const SETS_TIMEOUT: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(300);
 /// How many Applications are looked at at the same time.
 const AT_ONCE: usize = 16;
+
 /// Syncs the generators of a platform.
 pub(crate) struct Generators<'a> {
     pub platform: &'a Platform,

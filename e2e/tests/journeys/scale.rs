@@ -52,7 +52,8 @@ pub(crate) async fn among_thousands(world: Arc<World>) {
 
 /// Platforms of more and more apps: brought in, left alone, and changed in two places.
 pub(crate) async fn of_hundreds(world: Arc<World>) {
-    for apps in [50, 100, 300].into_iter().filter(|apps| *apps <= count("TIPHYS_E2E_APPS", 100)) {
+    let most = count("TIPHYS_E2E_APPS", 100);
+    for apps in [50, 100, 300, 1_000].into_iter().filter(|apps| *apps <= most) {
         let mut site = Site::new(&world, &format!("size{apps}")).await;
         let name = |number: u32| format!("size{apps}-{number}");
         site.platform.apps = (0..apps)
@@ -73,8 +74,12 @@ pub(crate) async fn of_hundreds(world: Arc<World>) {
         }
         site.commit("two apps change");
         let two = measure(&world, &arguments(&file)).await;
-        figure(&format!("{apps} apps: first {first}; nothing to do {nothing}; two changed {two}"));
+        let began = Instant::now();
         teardown(&world, &file, &[], 0).await;
+        let down = began.elapsed().as_secs_f64();
+        figure(&format!(
+            "{apps} apps: first {first}; nothing to do {nothing}; two changed {two}; teardown {down:.1} s"
+        ));
         site.close().await;
     }
 }
