@@ -290,11 +290,13 @@ pub(crate) async fn rights_of_a_run(world: Arc<World>) {
     let applications: Api<tiphys_argocd::Application> = Api::namespaced(run.clone(), "argocd");
     forbidden(applications.patch(&root, &PatchParams::default(), &patch).await.map(|_| ()));
     let projects = projects(&run);
-    forbidden(projects.patch(project, &PatchParams::default(), &patch).await.map(|_| ()));
-    // Of its own project, too, it may change the hold alone.
+    forbidden(projects.patch("default", &PatchParams::default(), &patch).await.map(|_| ()));
+    // Of its own projects, too, it may change the hold alone.
     let own = &ground.site.platform.project;
-    let refused = until_refused_by_policy(&projects, own, &patch).await;
-    assert!(refused.contains("tiphys hold"), "{refused}");
+    for name in [own, project] {
+        let refused = until_refused_by_policy(&projects, name, &patch).await;
+        assert!(refused.contains("tiphys hold"), "{refused}");
+    }
     let hold = json!([{
         "kind": "deny", "schedule": "* * * * *", "duration": "24h", "manualSync": true,
         "applications": ["none"], "description": "tiphys hold run",
