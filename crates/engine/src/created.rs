@@ -6,6 +6,8 @@ use std::fmt;
 
 use kube::ResourceExt;
 use tiphys_argocd::application::{Application, ResourceStatus};
+use tiphys_argocd::tracking;
+use tiphys_cluster::ObjectName;
 
 /// A generator, by kind and name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,6 +46,18 @@ fn of(resource: &ResourceStatus) -> Option<Generator> {
     }
 }
 
+/// The Application that has applied another one, if Argo CD has noted that on it.
+fn applied_by(application: &Application) -> Option<&str> {
+    let metadata = &application.metadata;
+    let object = ObjectName {
+        group: "argoproj.io".to_owned(),
+        kind: "Application".to_owned(),
+        namespace: metadata.namespace.clone().unwrap_or_default(),
+        name: application.name().to_owned(),
+    };
+    tracking::is_annotated(metadata).then(|| tracking::app_of(&object, metadata)).flatten()
+}
+
 /// The ApplicationSets that have made an Application: hardly more than one.
 pub(crate) fn makers(application: &Application) -> impl Iterator<Item = &str> {
     let owners = application.owner_references().iter();
@@ -55,12 +69,25 @@ pub(crate) fn makers(application: &Application) -> impl Iterator<Item = &str> {
 pub(crate) struct Creations(BTreeMap<Generator, BTreeSet<Generator>>);
 
 impl Creations {
-    /// As all these Applications show it.
+    /// As all these Applications show it. Two may list the same child, as when an app has moved from
+    /// one platform to another: then the child says whose it is.
     pub(crate) fn among(applications: &[Application]) -> Self {
+        let named: BTreeMap<&str, &Application> =
+            applications.iter().map(|one| (one.name(), one)).collect();
+        let is_of_another = |child: &Generator, parent: &str| match child {
+            Generator::Application(name) => named
+                .get(name.as_str())
+                .and_then(|one| applied_by(one))
+                .is_some_and(|by| by != parent),
+            Generator::Set(_) => false,
+        };
         let mut all = Creations::default();
         for application in applications {
             let this = Generator::Application(application.name().to_owned());
             for child in created(application) {
+                if is_of_another(&child, application.name()) {
+                    continue;
+                }
                 all.0.entry(this.clone()).or_default().insert(child);
             }
             for set in makers(application) {
@@ -164,6 +191,18 @@ mod tests {
         assert_eq!(found(&applications, &["b"]), ["root", "set-b"]);
         assert_eq!(found(&applications, &["inner"]), ["root", "stack", "a"]);
         assert_eq!(found(&applications, &["nothing"]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_child_that_two_list_is_of_the_one_that_has_applied_it() {
+        let mut moved = application("a", &[], &[]);
+        let id = "root:argoproj.io/Application:argocd/a".to_owned();
+        moved.metadata.namespace = Some("argocd".to_owned());
+        moved.metadata.annotations =
+            Some([("argocd.argoproj.io/tracking-id".to_owned(), id)].into());
+        let applications =
+            [application("old", &["a"], &[]), application("root", &["a"], &[]), moved];
+        assert_eq!(found(&applications, &["a"]), ["root"]);
     }
 
     #[test]

@@ -85,7 +85,12 @@ impl Ours<'_> {
     ) -> Result<Vec<Generator>, TeardownError> {
         let creations = Creations::among(applications);
         let own = applications.iter().filter(|one| self.own.contains(&one.spec.project));
-        let apps = own.map(Application::name).chain(self.apps.iter().map(String::as_str));
+        // One in another project has moved to another platform, and so has what creates it.
+        let moved = |one: &&Application| !self.argocd.has_apps_in(&one.spec.project);
+        let moved: BTreeSet<&str> =
+            applications.iter().filter(moved).map(Application::name).collect();
+        let apps = self.apps.iter().map(String::as_str).filter(|app| !moved.contains(app));
+        let apps = own.map(Application::name).chain(apps);
         let mut found = creations.generators_of(apps, &self.root);
         let in_root = |one: &&Application| one.spec.project == self.argocd.root_project;
         let roots = applications.iter().filter(in_root).map(Application::name);

@@ -201,6 +201,10 @@ fn a_generator_that_others_need_is_not_removed() {
     let told = sets_of(&[stack.clone(), others], &[]).unwrap_err().explain();
     assert_eq!(told.what, "the Application `stack` cannot be removed");
 
+    let mut moved = made("a", "theirs", "theirs");
+    moved.metadata.owner_references = None;
+    assert!(sets_of(&[stack.clone(), moved], &[]).unwrap().is_empty(), "it is not ours any more");
+
     stack.spec.project = "elsewhere".to_owned();
     let told = sets_of(&[stack], &[]).unwrap_err().explain();
     assert!(told.why.ends_with("which the platform file does not name"), "{}", told.why);
