@@ -14,7 +14,7 @@ use std::sync::Arc;
 use kube::{Api, Client};
 use tiphys_model::operation::PlanTag;
 use tiphys_model::{Exit, Explain, Explanation, Plan, Platform, Role};
-use tiphys_run::{Action, Event, Revisions, Signal, Verdict};
+use tiphys_run::{Action, Event, Revisions, Signal, Stamp, Verdict};
 use tiphys_state::claim::{self, ClaimError};
 use tiphys_state::graph::{Containers, DeployedGraph, GraphError, GraphRecorder, GraphStore};
 use tiphys_state::hold::{Hold, HoldError};
@@ -114,14 +114,14 @@ impl Deploy {
             prepared = self.prepare(&note) => prepared?,
             signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
         };
-        let (argocd, lease) = prepared;
+        let Prepared { argocd, lease, settled } = prepared;
         let run = format!("{}-{}", self.plan.digest.short(), lease.epoch());
         let guard = lease.fence().guard();
         let client = agent::guarded(&self.client, &run, guard.clone());
         let argocd = argocd.in_run(&client, &self.platform, &run, guard);
         let deploy = Deploy { client, ..self };
-        let outcome =
-            Box::pin(deploy.hold_and_run(run, argocd, &lease, &mut signals, updates)).await;
+        let run = Run { name: run, argocd, settled };
+        let outcome = Box::pin(deploy.hold_and_run(run, &lease, &mut signals, updates)).await;
         match lease.release().await {
             Ok(()) => outcome,
             // The outcome says more.
@@ -129,10 +129,11 @@ impl Deploy {
         }
     }
 
-    async fn prepare(&self, note: &impl Fn(String)) -> Result<(ArgoCdClient, Lease), DeployError> {
+    async fn prepare(&self, note: &impl Fn(String)) -> Result<Prepared, DeployError> {
         let argocd = ArgoCdClient::new(&self.client, &self.platform, Purpose::Deploy).await?;
         let namespace = &self.platform.argocd.namespace;
-        definitions::verify(&self.client, namespace).await?;
+        let settled = definitions::verify(&self.client, namespace).await?;
+        let settled = settled.map(|changed| Stamp(changed.0.as_second()));
         let lease = Lease::acquire(
             self.client.clone(),
             namespace,
@@ -142,26 +143,25 @@ impl Deploy {
             |holder| note(format!("waiting for {holder}, which holds the platform")),
         )
         .await?;
-        Ok((argocd, lease))
+        Ok(Prepared { argocd, lease, settled })
     }
 
     async fn hold_and_run(
         &self,
-        run: String,
-        argocd: ArgoCdClient,
+        run: Run,
         lease: &Lease,
         signals: &mut Signals,
         updates: &dyn Fn(RunUpdate),
     ) -> Result<Verdict, DeployError> {
         let namespace = &self.platform.argocd.namespace;
-        let hold = Arc::new(Hold::new(&self.client, &self.platform.argocd, &run));
+        let hold = Arc::new(Hold::new(&self.client, &self.platform.argocd, &run.name));
         let applications = Api::namespaced(self.client.clone(), namespace);
         let outside = Outside::of(&self.plan, &self.platform, hold, applications);
         let outside = match under_lease(lease, signals, outside).await? {
             ControlFlow::Continue(outside) => outside,
             ControlFlow::Break(signal) => return Ok(Verdict::Interrupted(signal)),
         };
-        let ended = Box::pin(self.run_held(run, argocd, &outside, lease, signals, updates)).await;
+        let ended = Box::pin(self.run_held(run, &outside, lease, signals, updates)).await;
         let gives_back = match &ended {
             // Whoever took the platform over holds what it wants to.
             Ok(Verdict::LeaseLost) | Err(DeployError::Lease(_)) => false,
@@ -191,8 +191,7 @@ impl Deploy {
 
     async fn run_held(
         &self,
-        run: String,
-        argocd: ArgoCdClient,
+        Run { name: run, argocd, settled }: Run,
         outside: &Outside,
         lease: &Lease,
         signals: &mut Signals,
@@ -224,6 +223,7 @@ impl Deploy {
             action: Action::Deploy,
             hold: outside.hold.clone(),
             held: true,
+            settled,
             app_resources: None,
             run,
         };
@@ -359,6 +359,21 @@ impl Deploy {
         let project = |one: &Application| (one.name().to_owned(), one.spec.project.clone());
         Ok(Brought { revisions, projects: applications.iter().map(project).collect() })
     }
+}
+
+/// What is there before anything is changed.
+struct Prepared {
+    argocd: ArgoCdClient,
+    lease: Lease,
+    /// When Argo CD's settings changed last, if that is known.
+    settled: Option<Stamp>,
+}
+
+/// One run: its name, and what it asks.
+struct Run {
+    name: String,
+    argocd: ArgoCdClient,
+    settled: Option<Stamp>,
 }
 
 /// What a run begins with.

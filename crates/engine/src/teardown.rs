@@ -279,6 +279,7 @@ impl Teardown {
             action: Action::Teardown,
             hold: Arc::new(self.hold(&context.run)),
             held: true,
+            settled: None,
             app_resources: Some(context.app_resources.clone()),
             prober: None,
             run: context.run.clone(),

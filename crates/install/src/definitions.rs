@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{Api, Client};
 use serde_json::{Map, Value};
 use tiphys_cluster::RequestError;
@@ -27,12 +28,14 @@ pub fn keys() -> Map<String, Value> {
 }
 
 /// Refuses an Argo CD that judges by other definitions than ours: a run would wait for another
-/// Healthy than the one it was planned with.
-pub async fn verify(client: &Client, namespace: &str) -> Result<(), DefinitionsError> {
+/// Healthy than the one it was planned with. When the settings changed last, if they say so.
+pub async fn verify(client: &Client, namespace: &str) -> Result<Option<Time>, DefinitionsError> {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let what = format!("the ConfigMap {SETTINGS} in {namespace} cannot be read");
     let found = maps.get(SETTINGS).await.map_err(RequestError::because(what))?;
-    compare(&found.data.unwrap_or_default())
+    compare(&found.data.unwrap_or_default())?;
+    let changes = found.metadata.managed_fields.unwrap_or_default().into_iter();
+    Ok(changes.filter_map(|change| change.time).max())
 }
 
 fn compare(found: &BTreeMap<String, String>) -> Result<(), DefinitionsError> {

@@ -69,10 +69,10 @@ impl Driver {
 
     fn triggers(&mut self, now: Time, input: Input) -> VecDeque<Trigger> {
         match input {
-            Input::Listed { seen, held } => {
+            Input::Listed { seen, held, settled } => {
                 self.versions = seen.iter().map(|s| s.as_ref().map_or(0, |s| s.version)).collect();
                 self.seen = seen;
-                [Trigger::Begin { held }].into()
+                [Trigger::Begin { held, settled }].into()
             }
             Input::Observed { app, version, seen } => {
                 // A watch and a read can overtake each other; only what is newer counts.

@@ -6,6 +6,7 @@ use tiphys_model::{AppIx, OperationId};
 
 use crate::event::Signal;
 use crate::observation::{Observation, Revisions};
+use crate::time::Stamp;
 
 /// Counts the requests of a step whose answers must not be mistaken for each other: that of an
 /// earlier one may arrive late, or twice.
@@ -104,6 +105,9 @@ pub enum Input {
     Listed {
         seen: Vec<Option<Arc<Observation>>>,
         held: bool,
+        /// When Argo CD's settings changed last: what it compared later may count without a
+        /// refresh. `None`: nothing does.
+        settled: Option<Stamp>,
     },
     /// A look at one of them; `None`: it is gone since that version.
     Observed {

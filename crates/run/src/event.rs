@@ -26,6 +26,15 @@ pub enum Event {
     RefreshAsked {
         app: AppIx,
     },
+    /// No refresh is asked for: that of the witness may show as much.
+    RefreshSpared {
+        app: AppIx,
+        witness: AppIx,
+    },
+    /// It has shown as much: what is known of the app counts as if it had been refreshed.
+    Vouched {
+        app: AppIx,
+    },
     /// What is known is too old to decide anything; a refresh follows as soon as one is due.
     RefreshWanted {
         app: AppIx,
@@ -156,6 +165,8 @@ impl Event {
             Event::Begun | Event::Held | Event::Interrupted { .. } | Event::Finished { .. } => None,
             Event::Waiting { app, .. }
             | Event::RefreshAsked { app }
+            | Event::RefreshSpared { app, .. }
+            | Event::Vouched { app }
             | Event::RefreshWanted { app }
             | Event::Refreshed { app }
             | Event::Blocked { app, .. }

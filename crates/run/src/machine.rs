@@ -18,6 +18,7 @@ mod remove;
 mod start;
 mod step;
 mod timers;
+mod witness;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

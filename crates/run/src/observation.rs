@@ -12,6 +12,8 @@ use crate::time::Stamp;
 pub struct Observation {
     /// The object's resourceVersion: a look with a smaller one is older news.
     pub version: u64,
+    /// The cluster that it is deployed to, unless it is the one that Argo CD runs in.
+    pub cluster: Option<Arc<str>>,
     /// It is being deleted; what holds it back.
     pub deleting: Option<Deleting>,
     /// `.operation`: requested or in progress.
@@ -158,6 +160,7 @@ impl Observation {
     pub fn unsynced(version: u64, revisions: Revisions, reconciled_at: Stamp) -> Self {
         Observation {
             version,
+            cluster: None,
             deleting: None,
             operation: None,
             last: None,

@@ -168,6 +168,8 @@ impl Recorder {
             }
             Event::Begun
             | Event::RefreshAsked { .. }
+            | Event::RefreshSpared { .. }
+            | Event::Vouched { .. }
             | Event::RefreshWanted { .. }
             | Event::Refreshed { .. }
             | Event::Blocked { .. }

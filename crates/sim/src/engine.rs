@@ -230,6 +230,15 @@ impl Simulation {
         self.spread_news();
     }
 
+    /// Somebody pushes: what follows a branch is behind its source, and Argo CD has not looked yet.
+    pub fn push(&mut self) {
+        for app in self.plan.graph.apps() {
+            if !self.controller.app(app).object.pinned {
+                self.controller.move_source(app);
+            }
+        }
+    }
+
     /// Something will go wrong in the next run, too.
     pub fn add_fault(&mut self, fault: Fault) {
         self.faults.push(fault);

@@ -90,7 +90,8 @@ impl Scenario {
         simulation
     }
 
-    /// Deploys with all faults; again without; once more; then takes it all down, twice.
+    /// Deploys with all faults; again without; once more; sometimes after a push, too; then takes it
+    /// all down, twice.
     #[must_use]
     pub fn check(&self) -> Vec<Broken> {
         let plan = self.plan();
@@ -131,6 +132,13 @@ impl Scenario {
         if again != Stop::Finished(Verdict::Succeeded) || synced > 0 {
             story
                 .blame(Law::Idempotence, &format!("{synced} syncs over its own result: {again:?}"));
+        }
+        if Chance::stream(self.seed, 14).once_in(2) {
+            simulation.push();
+            let pushed = story.run(&mut simulation, Action::Deploy);
+            if pushed != Stop::Finished(Verdict::Succeeded) {
+                story.blame(Law::Ending, &format!("after a push the run ends as {pushed:?}"));
+            }
         }
         self.tear_down(&mut simulation, &mut story);
         story.broken

@@ -27,7 +27,12 @@ const FORBIDDEN: [(Law, &[Bug]); 10] = [
     ),
     (
         Law::FailurePropagation,
-        &[Bug::SucceedDespiteFailures, Bug::SucceedDespiteUnhealthyApps, Bug::FailedCountsAsDone],
+        &[
+            Bug::SucceedDespiteFailures,
+            Bug::SucceedDespiteUnhealthyApps,
+            Bug::FailedCountsAsDone,
+            Bug::SpareMovingApps,
+        ],
     ),
     (
         Law::ReverseTeardown,

@@ -29,6 +29,7 @@ impl Application {
         let compared_at = revisions(&status.sync.revision, status.sync.revisions.as_deref());
         Ok(Observation {
             version: self.version()?,
+            cluster: self.destination().other_cluster,
             deleting: self.deleting(),
             operation: self.operation.as_ref().map(seen_operation),
             last: status.operation_state.as_ref().map(|last| self.last(last)).transpose()?,

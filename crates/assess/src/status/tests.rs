@@ -88,6 +88,7 @@ fn revisions(revision: &str) -> Revisions {
 fn well() -> Observation {
     Observation {
         version: 7,
+        cluster: None,
         deleting: None,
         operation: None,
         last: Some(LastOperation {

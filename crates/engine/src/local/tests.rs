@@ -85,6 +85,7 @@ async fn run_platform(server: &Server, action: Action, platform: Platform) -> En
         action,
         hold,
         held: true,
+        settled: None,
         run: "run".to_owned(),
     };
     let lease = Lease::acquire(client, "argocd", "tiphys-prod", "us", action.as_str(), |_| {});

@@ -2,7 +2,7 @@
 
 use tiphys_model::{AppIx, Role};
 
-use super::step::{Asked, Converging, Phase, Syncing, Trouble, Unanswered};
+use super::step::{Asked, Converging, Phase, Spared, Syncing, Trouble, Unanswered};
 use super::{ANSWER_TIMEOUT, Action, Machine, REFRESH_INTERVAL};
 use crate::effect::RequestNumber;
 use crate::event::{Attempt, Because, Event, FailState, How};
@@ -52,11 +52,25 @@ impl Machine {
                 require(self.waits(*app), "it is not waiting")
             }
             Event::RefreshAsked { app } => self.refresh_asked(at, *app, number),
+            Event::RefreshSpared { app, witness } => {
+                require(app != witness, "it is its own witness")?;
+                self.steps[witness.position()].refresh.witness = true;
+                let spared = Spared { witness: *witness, since: at };
+                self.steps[app.position()].refresh.spared = Some(spared);
+                Ok(())
+            }
+            Event::Vouched { app } => {
+                let refresh = &mut self.steps[app.position()].refresh;
+                refresh.spared.take().ok_or("it was not spared a refresh")?;
+                refresh.fresh = true;
+                Ok(())
+            }
             Event::RefreshWanted { app } => {
                 let refresh = &mut self.steps[app.position()].refresh;
                 refresh.fresh = false;
                 refresh.wanted = true;
                 refresh.in_flight = None;
+                refresh.spared = None;
                 Ok(())
             }
             Event::Refreshed { app } => self.refreshed(*app),
@@ -175,6 +189,7 @@ impl Machine {
         step.refresh.in_flight = Some(Asked { at, first, number });
         step.refresh.last_asked = Some(at);
         step.refresh.wanted = false;
+        step.refresh.spared = None;
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use crate::effect::{Answer, SyncAnswer};
 use crate::event::{Because, Event, Evidence, FailState, Signal, Verdict, WaitingOn};
 use crate::observation::Observation;
 use crate::planted::planted;
-use crate::time::Time;
+use crate::time::{Stamp, Time};
 
 /// The newest look at each app; `None`: it does not exist.
 pub(crate) type Seen = [Option<Arc<Observation>>];
@@ -22,6 +22,7 @@ pub(crate) type Seen = [Option<Arc<Observation>>];
 pub(crate) enum Trigger {
     Begin {
         held: bool,
+        settled: Option<Stamp>,
     },
     /// Something about the app is new, or its timer is due.
     Look(AppIx),
@@ -41,7 +42,7 @@ impl Machine {
             return Vec::new();
         }
         match trigger {
-            Trigger::Begin { held } => self.begin_run(*held),
+            Trigger::Begin { held, settled } => self.begin_run(seen, *held, *settled),
             Trigger::Look(app) => self.look(now, seen[app.position()].as_deref(), *app),
             Trigger::Answer(app, answer) => self.answer(now, *app, answer),
             Trigger::Applied(event) => self.follow_up(now, seen, event),
@@ -51,7 +52,7 @@ impl Machine {
         }
     }
 
-    fn begin_run(&self, held: bool) -> Vec<Event> {
+    fn begin_run(&self, seen: &Seen, held: bool, settled: Option<Stamp>) -> Vec<Event> {
         if self.run.begun {
             return Vec::new();
         }
@@ -62,9 +63,8 @@ impl Machine {
                 events.push(Event::Waiting { app, on: WaitingOn::Prerequisites });
             }
         }
-        // All at once: a step that becomes ready later need not wait for its refresh then.
         if self.action == Action::Deploy {
-            events.extend(self.plan.graph.apps().map(|app| Event::RefreshAsked { app }));
+            events.extend(self.first_refreshes(seen, settled));
         }
         events
     }
@@ -128,7 +128,12 @@ impl Machine {
 
     fn follow_up(&self, now: Time, seen: &Seen, event: &Event) -> Vec<Event> {
         match event {
-            Event::Refreshed { app }
+            Event::Refreshed { app } => {
+                let mut events = self.look(now, seen[app.position()].as_deref(), *app);
+                events.extend(self.testify(seen, *app));
+                events
+            }
+            Event::Vouched { app }
             | Event::Converging { app }
             | Event::Accepted { app, .. }
             | Event::ReadReturned { app }

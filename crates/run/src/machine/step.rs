@@ -130,6 +130,16 @@ pub(super) struct Refresh {
     pub(super) fresh: bool,
     /// Another one is wanted as soon as it is due.
     pub(super) wanted: bool,
+    /// None was asked for: that of another app may do.
+    pub(super) spared: Option<Spared>,
+    /// That of this app may do for others.
+    pub(super) witness: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Spared {
+    pub(super) witness: AppIx,
+    pub(super) since: Time,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

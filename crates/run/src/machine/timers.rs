@@ -37,7 +37,11 @@ impl Machine {
             refresh if refresh.wanted => {
                 Some(refresh.last_asked.map_or(Time::START, |last| last + REFRESH_INTERVAL))
             }
-            refresh => refresh.in_flight.map(|asked| asked.at + ANSWER_TIMEOUT),
+            refresh => {
+                let asked = refresh.in_flight.map(|asked| asked.at);
+                let since = asked.or(refresh.spared.map(|spared| spared.since));
+                since.map(|since| since + ANSWER_TIMEOUT)
+            }
         };
         let look = self.read_due(app);
         // Trouble with comparing is judged when a refresh returns, not when time passes.

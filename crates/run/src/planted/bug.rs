@@ -31,6 +31,7 @@ bugs! {
     SucceedDespiteFailures,
     SucceedDespiteUnhealthyApps,
     FailedCountsAsDone,
+    SpareMovingApps,
     // About teardown.
     RemoveInDeployOrder,
     GoingCountsAsGone,

@@ -28,4 +28,5 @@ mod teardown;
 mod timers;
 mod unanswered;
 mod view;
+mod witness;
 mod words;

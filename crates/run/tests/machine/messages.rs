@@ -23,6 +23,10 @@ fn what(plan: &Plan, event: &Event) -> String {
             of(app, &format!("waits for {} to be well", name(other)))
         }
         Event::RefreshAsked { app } => of(app, "refresh asked"),
+        Event::RefreshSpared { app, witness } => {
+            of(app, &format!("spared a refresh, {} is asked", name(witness)))
+        }
+        Event::Vouched { app } => of(app, "vouched for"),
         Event::RefreshWanted { app } => of(app, "refresh wanted"),
         Event::Refreshed { app } => of(app, "refreshed"),
         Event::Blocked { app, why: BlockedBy::Operation { by } } => {

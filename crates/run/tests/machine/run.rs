@@ -53,6 +53,16 @@ impl Run {
         action: Action,
         look: impl Fn(&str) -> Option<Observation>,
     ) -> Self {
+        Run::settled(plan, action, None, look)
+    }
+
+    /// Likewise, with an Argo CD whose settings changed last at that time.
+    pub(crate) fn settled(
+        plan: &Arc<Plan>,
+        action: Action,
+        settled: Option<Stamp>,
+        look: impl Fn(&str) -> Option<Observation>,
+    ) -> Self {
         let apps: Vec<_> = plan.apps.iter().map(|app| look(app.app.name.as_str())).collect();
         let mut run = Run {
             driver: Driver::new(Machine::new(plan.clone(), action, 1)),
@@ -65,7 +75,7 @@ impl Run {
             answers_refreshes: false,
         };
         let seen = apps.into_iter().map(|seen| seen.map(Arc::new)).collect();
-        run.tell(Input::Listed { seen, held: false });
+        run.tell(Input::Listed { seen, held: false, settled });
         run
     }
 
@@ -299,6 +309,8 @@ impl Run {
                 event,
                 Event::Begun
                     | Event::RefreshAsked { .. }
+                    | Event::RefreshSpared { .. }
+                    | Event::Vouched { .. }
                     | Event::RefreshWanted { .. }
                     | Event::Refreshed { .. }
                     | Event::Accepted { .. }

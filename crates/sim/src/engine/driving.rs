@@ -1,6 +1,6 @@
 //! The driver: how it is started, what it is told, what it wants done, and how it is killed.
 
-use tiphys_run::{Action, Driver, Event, Illegal, Input, Machine, Output, Time, Verdict};
+use tiphys_run::{Action, Driver, Event, Illegal, Input, Machine, Output, Stamp, Time, Verdict};
 
 use super::{Crash, Happening, LEASE, Recorded, Simulation};
 
@@ -27,7 +27,8 @@ impl Simulation {
             self.told[app.position()] = (look.version, look.truth);
             seen.push(look.seen);
         }
-        self.tell(Input::Listed { seen, held })
+        // Nobody changes Argo CD's settings here.
+        self.tell(Input::Listed { seen, held, settled: Some(Stamp(0)) })
     }
 
     pub(super) fn tell(&mut self, input: Input) -> Result<(), Illegal> {

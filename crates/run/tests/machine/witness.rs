@@ -1,0 +1,115 @@
+//! Which refreshes a run asks for, and which it is spared.
+
+use std::sync::Arc;
+
+use tiphys_model::{Health, Plan, SyncStatus};
+use tiphys_run::{Action, Effect, Observation, Stamp};
+
+use crate::platform::Builder;
+use crate::run::{Run, current, fresh};
+
+/// When Argo CD's settings changed, when it compared the apps, and when it compared the witness.
+const SETTLED: Stamp = Stamp(1_000);
+const COMPARED: Stamp = Stamp(2_000);
+const NOW: Stamp = Stamp(3_000);
+
+fn compared() -> Observation {
+    Observation { reconciled_at: Some(COMPARED), ..current() }
+}
+
+fn plan() -> Arc<Plan> {
+    Builder::new().app("a", &[]).app("b", &["a"]).app("c", &["b"]).plan()
+}
+
+fn begin(look: impl Fn(&str) -> Observation) -> Run {
+    Run::settled(&plan(), Action::Deploy, Some(SETTLED), |app| Some(look(app)))
+}
+
+/// Of which apps a refresh was asked for since the last time this was asked.
+fn refreshed(run: &mut Run) -> Vec<String> {
+    let plan = run.machine().plan().clone();
+    let effects = run.effects().into_iter();
+    let refreshes = effects.filter(|effect| matches!(effect, Effect::Refresh { .. }));
+    refreshes.map(|effect| plan.app(effect.app()).app.name.to_string()).collect()
+}
+
+/// Argo CD refreshes an app, and it is as before.
+fn answer(run: &mut Run, app: &str) {
+    run.show(app, |seen| seen.reconciled_at = Some(NOW));
+    run.refreshed(app);
+}
+
+#[test]
+fn one_refresh_is_enough_for_apps_that_are_current() {
+    let mut run = begin(|_| compared());
+    assert_eq!(refreshed(&mut run), ["a"]);
+    assert_eq!(run.steps(), ["0s b waits", "0s c waits"]);
+    answer(&mut run, "a");
+    let done = ["a", "b", "c"].map(|app| format!("0s {app} done: already current"));
+    assert_eq!(run.steps()[..3], done);
+    assert_eq!(refreshed(&mut run), [""; 0]);
+}
+
+#[test]
+fn each_cluster_has_a_witness_of_its_own() {
+    let mut run = begin(|app| match app {
+        "a" => compared(),
+        _ => Observation { cluster: Some("edge".into()), ..compared() },
+    });
+    assert_eq!(refreshed(&mut run), ["a", "b"]);
+    answer(&mut run, "a");
+    assert_eq!(run.steps().last().unwrap(), "0s a done: already current");
+    answer(&mut run, "b");
+    assert!(run.steps().contains(&"0s c done: already current".to_owned()));
+    assert_eq!(refreshed(&mut run), [""; 0]);
+}
+
+#[test]
+fn whatever_may_be_otherwise_is_refreshed() {
+    let odd: [(&str, Observation); 7] = [
+        ("moving", Observation { pinned: false, ..compared() }),
+        ("never compared", Observation { reconciled_at: None, ..compared() }),
+        ("before the settings", Observation { reconciled_at: Some(SETTLED), ..compared() }),
+        ("another spec", Observation { compared_to_spec: false, ..compared() }),
+        ("drifted", Observation { sync: SyncStatus::OutOfSync, ..compared() }),
+        ("unwell", Observation { health: Health::Degraded, ..compared() }),
+        ("not met", Observation { unmet: vec!["tcp".into()], ..compared() }),
+    ];
+    for (what, seen) in odd {
+        let mut run = begin(|app| if app == "b" { seen.clone() } else { compared() });
+        assert_eq!(refreshed(&mut run), ["a", "b"], "{what}");
+    }
+    let mut run = Run::settled(&plan(), Action::Deploy, None, |_| Some(compared()));
+    assert_eq!(refreshed(&mut run), ["a", "b", "c"], "nobody knows when the settings changed");
+    let mut run = begin(|_| fresh());
+    assert_eq!(refreshed(&mut run), ["a", "b", "c"], "nobody has synced them");
+}
+
+#[test]
+fn what_has_changed_before_the_witness_came_is_refreshed() {
+    let mut run = begin(|_| compared());
+    refreshed(&mut run);
+    run.show("b", |seen| seen.sync = SyncStatus::OutOfSync);
+    answer(&mut run, "a");
+    assert_eq!(refreshed(&mut run), ["b"]);
+    assert!(run.log().contains(&"0s c vouched for".to_owned()));
+}
+
+#[test]
+fn a_comparison_that_is_too_old_is_made_again() {
+    let mut run = begin(|_| compared());
+    refreshed(&mut run);
+    run.show("a", |seen| seen.reconciled_at = Some(Stamp(COMPARED.0 + 1_801)));
+    run.refreshed("a");
+    assert_eq!(refreshed(&mut run), ["b", "c"]);
+}
+
+#[test]
+fn without_an_answer_of_the_witness_every_app_is_refreshed() {
+    let mut run = begin(|_| compared());
+    assert_eq!(refreshed(&mut run), ["a"]);
+    run.wait(29);
+    assert_eq!(refreshed(&mut run), [""; 0]);
+    run.wait(1);
+    assert_eq!(refreshed(&mut run), ["a", "b", "c"]);
+}
