@@ -209,6 +209,7 @@ impl Local<'_> {
             source,
         })?;
         self.effects.remember(app, application);
+        self.schedule.note(app, application);
         self.effects.argocd.compared(application.name(), seen.reconciled_at);
         if let Some(first) = &mut self.first {
             first[app.position()] = Some(seen);
@@ -225,10 +226,11 @@ impl Local<'_> {
     /// run decides what is to be synced.
     fn listed(&mut self) -> Result<(), RunError> {
         let (Some(first), None) = (&self.first, self.first_probes) else { return Ok(()) };
-        let apps = self.driver.machine().plan().graph.apps();
+        let machine = self.driver.machine();
+        let apps = machine.plan().graph.apps();
         let requests: Vec<ProbeRequest> = apps
             .zip(first)
-            .filter_map(|(app, seen)| self.schedule.first(app, seen.as_ref()?))
+            .filter_map(|(app, seen)| self.schedule.first(app, machine.step(app), seen.as_ref()?))
             .collect();
         self.first_probes = Some(requests.len());
         for request in requests {
@@ -286,7 +288,7 @@ impl Local<'_> {
     fn probe(&mut self) {
         while let Some(app) = self.schedule.due(now()) {
             let Some(seen) = self.driver.seen(app) else { continue };
-            let request = self.schedule.begin(app, seen);
+            let request = self.schedule.begin(app, self.driver.machine().step(app), seen);
             self.send(request);
         }
     }

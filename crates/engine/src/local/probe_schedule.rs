@@ -4,6 +4,7 @@
 //! Criteria are asked for as long as somebody may wait for the app. Generations are looked at
 //! once an app would be Done otherwise, and again only while something lags behind.
 
+mod generations;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +19,7 @@ use tiphys_run::{Action, Observation, Phase, Revisions, Stamp, Step};
 use tokio::sync::Semaphore;
 
 use tiphys_argocd::Destination;
+use tiphys_argocd::application::Application;
 use tiphys_evidence::EvidenceCollector;
 use tiphys_evidence::criteria::{self, Prober};
 
@@ -75,6 +77,8 @@ pub(super) struct ProbeSchedule {
 struct Known {
     /// It has criteria.
     asks: bool,
+    /// It has resources whose health check may not notice that a controller is behind.
+    may_lag: bool,
     unmet: Vec<Arc<str>>,
     generations: Option<(Applied, Vec<Arc<str>>)>,
     next: Next,
@@ -148,6 +152,7 @@ impl ProbeSchedule {
         let criteria = |app| if deploys { &*plan.app(app).app.health } else { &[] };
         let known = |app| Known {
             asks: !criteria(app).is_empty(),
+            may_lag: true,
             unmet: criteria::unprobed(criteria(app)),
             generations: None,
             next: Next::Never,
@@ -157,6 +162,12 @@ impl ProbeSchedule {
         ProbeSchedule { apps, sees_generations, schedule: BTreeSet::new(), plan }
     }
 
+    /// Takes note of what an app consists of.
+    pub(super) fn note(&mut self, app: AppIx, application: &Application) {
+        let mut resources = application.status.resources.iter().flatten();
+        self.apps[app.position()].may_lag = resources.any(generations::may_lag);
+    }
+
     /// Adds what is known to a look at an app.
     pub(super) fn complete(&self, app: AppIx, step: &Step, seen: &mut Observation) {
         let known = &self.apps[app.position()];
@@ -164,7 +175,7 @@ impl ProbeSchedule {
         seen.lagging = match known.generations(seen) {
             Some(lagging) => lagging.to_vec(),
             // What is about to be Done has to wait until somebody has looked.
-            None if step.is_in_progress() && self.wants_generations(app, seen) => {
+            None if step.is_in_progress() && self.wants_generations(app, step, seen) => {
                 vec!["its resources".into()]
             }
             None => Vec::new(),
@@ -173,7 +184,7 @@ impl ProbeSchedule {
 
     /// When it has to be looked at next, if at all. `seen` is the newest look.
     pub(super) fn plan(&mut self, now: Instant, app: AppIx, step: &Step, seen: &Observation) {
-        let wants = self.wants_generations(app, seen);
+        let wants = self.wants_generations(app, step, seen);
         let known = &self.apps[app.position()];
         let lagging = known.generations(seen).filter(|_| wants);
         let lags = lagging.is_some_and(|lagging| !lagging.is_empty());
@@ -206,9 +217,14 @@ impl ProbeSchedule {
 
     /// What has to be known before a run begins: an app that is as it should be must not be
     /// synced because nobody has looked.
-    pub(super) fn first(&mut self, app: AppIx, seen: &Observation) -> Option<ProbeRequest> {
-        let wanted = self.apps[app.position()].asks || self.wants_generations(app, seen);
-        wanted.then(|| self.begin(app, seen))
+    pub(super) fn first(
+        &mut self,
+        app: AppIx,
+        step: &Step,
+        seen: &Observation,
+    ) -> Option<ProbeRequest> {
+        let wanted = self.apps[app.position()].asks || self.wants_generations(app, step, seen);
+        wanted.then(|| self.begin(app, step, seen))
     }
 
     /// The next one that is due, of which `seen` is asked.
@@ -221,8 +237,8 @@ impl ProbeSchedule {
         })
     }
 
-    pub(super) fn begin(&mut self, app: AppIx, seen: &Observation) -> ProbeRequest {
-        let wants = self.wants_generations(app, seen);
+    pub(super) fn begin(&mut self, app: AppIx, step: &Step, seen: &Observation) -> ProbeRequest {
+        let wants = self.wants_generations(app, step, seen);
         let known = &mut self.apps[app.position()];
         let settled = known.generations(seen).is_some_and(<[_]>::is_empty);
         known.next = Next::UnderWay;
@@ -241,8 +257,11 @@ impl ProbeSchedule {
         self.schedule.first().map(|(at, _)| *at)
     }
 
-    fn wants_generations(&self, app: AppIx, seen: &Observation) -> bool {
-        self.sees_generations && is_ripe(seen, &self.plan.app(app).app.tolerate_drift)
+    /// Of what this run has synced, every resource is looked at. Of what may be current already,
+    /// Argo CD's health checks have judged most kinds with their generation.
+    fn wants_generations(&self, app: AppIx, step: &Step, seen: &Observation) -> bool {
+        let may_lag = step.is_in_progress() || self.apps[app.position()].may_lag;
+        self.sees_generations && may_lag && is_ripe(seen, &self.plan.app(app).app.tolerate_drift)
     }
 }
 

@@ -73,7 +73,7 @@ fn criteria_are_not_met_until_they_have_been_asked_and_are_asked_again() {
     let mut look = seen(EARLY, "Synced");
     schedule.complete(app, step, &mut look);
     assert_eq!(texts(&look.unmet), ["tcp a:1: not asked yet"]);
-    let request = schedule.first(app, &look).unwrap();
+    let request = schedule.first(app, step, &look).unwrap();
     schedule.plan(now, app, step, &look);
     assert_eq!(schedule.wake_at(), None, "it is being asked");
     schedule.take(result(request, &[], &[]));
@@ -107,16 +107,16 @@ fn generations_are_looked_at_once_for_each_operation() {
     let look = seen(EARLY, "Synced");
     schedule.plan(now, app, step, &look);
     assert_eq!(schedule.due(now), Some(app), "at once");
-    let request = schedule.begin(app, &look);
+    let request = schedule.begin(app, step, &look);
     schedule.take(result(request, &[], &["Kafka/k"]));
     assert_eq!(lagging(&schedule, EARLY, "Synced"), ["Kafka/k"]);
     schedule.plan(now, app, step, &look);
     assert_eq!(schedule.wake_at(), Some(now + SOON));
     assert_eq!(schedule.due(now + SOON), Some(app));
-    let request = schedule.begin(app, &look);
+    let request = schedule.begin(app, step, &look);
     schedule.take(result(request, &[], &[]));
     assert!(lagging(&schedule, EARLY, "Synced").is_empty());
-    assert_eq!(schedule.begin(app, &look).generations, None, "it is settled");
+    assert_eq!(schedule.begin(app, step, &look).generations, None, "it is settled");
     assert_eq!(lagging(&schedule, LATE, "Synced"), ["its resources"], "another operation");
 }
 
@@ -131,14 +131,38 @@ fn generations_that_are_not_known_are_looked_at_before_the_turn_comes() {
     let look = seen(EARLY, "Synced");
     schedule.plan(now, app, step, &look);
     assert_eq!(schedule.wake_at(), Some(now + SOON), "it has become as it should be");
-    let request = schedule.first(app, &look).unwrap();
+    let request = schedule.first(app, step, &look).unwrap();
     schedule.take(result(request, &[], &["its resources (they cannot be read: no)"]));
     schedule.plan(now, app, step, &look);
     assert_eq!(schedule.due(now + SOON), Some(app));
-    let request = schedule.begin(app, &look);
+    let request = schedule.begin(app, step, &look);
     schedule.take(result(request, &[], &[]));
     schedule.plan(now, app, step, &look);
     assert_eq!(schedule.wake_at(), Some(now + CALM), "only its criterion is left");
+}
+
+#[test]
+fn generations_of_what_argo_cd_judges_by_them_are_looked_at_only_after_a_sync() {
+    let plan = plan();
+    let mut schedule = ProbeSchedule::new(plan.clone(), Action::Deploy, ProbeScope::Everything);
+    let app = AppIx::new(0);
+    let look = seen(EARLY, "Synced");
+    let waiting = Machine::new(plan.clone(), Action::Deploy, 1);
+    let waiting = waiting.step(app);
+    for (kind, expected) in [("Deployment", false), ("ControllerRevision", true)] {
+        let resource = json!({ "group": "apps", "kind": kind, "name": "a" });
+        let application = json!({
+            "metadata": { "name": "a" },
+            "spec": { "project": "p" },
+            "status": { "resources": [resource] },
+        });
+        schedule.note(app, &serde_json::from_value(application).unwrap());
+        let request = schedule.begin(app, waiting, &look);
+        assert_eq!(request.generations.is_some(), expected, "{kind}");
+        let driver = in_progress(&plan);
+        let request = schedule.begin(app, driver.machine().step(app), &look);
+        assert!(request.generations.is_some(), "{kind}");
+    }
 }
 
 #[test]
