@@ -26,10 +26,10 @@ pub enum Event {
     RefreshAsked {
         app: AppIx,
     },
-    /// No refresh is asked for: that of the witness may show as much.
+    /// No refresh is asked for, because something else may show as much.
     RefreshSpared {
         app: AppIx,
-        witness: AppIx,
+        by: SparedBy,
     },
     /// It has shown as much: what is known of the app counts as if it had been refreshed.
     Vouched {
@@ -196,6 +196,15 @@ impl Event {
             | Event::ReadAsked { app } => Some(*app),
         }
     }
+}
+
+/// What may make a refresh superfluous.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SparedBy {
+    /// The refresh of another app on the same cluster.
+    Witness(AppIx),
+    /// The comparison that Argo CD makes by itself, since the app's spec is new.
+    Comparison,
 }
 
 /// What a step waits for before it may start.

@@ -22,8 +22,8 @@ pub use cause::{Cause, Pending};
 pub use driver::{Driver, Output};
 pub use effect::{Answer, Effect, Input, RequestNumber, SyncAnswer};
 pub use event::{
-    Attempt, Because, BlockedBy, Event, Evidence, FailState, How, Signal, Unhealthy, Verdict,
-    WaitingOn,
+    Attempt, Because, BlockedBy, Event, Evidence, FailState, How, Signal, SparedBy, Unhealthy,
+    Verdict, WaitingOn,
 };
 pub use line::{
     Counts, EngineName, EventKind, EventLine, GraphApp, LogLine, RunFinished, RunStarted,

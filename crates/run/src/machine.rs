@@ -116,6 +116,8 @@ struct Run {
     syncing: usize,
     /// Steps that are over, with something still to be done for them.
     errands: usize,
+    /// When a refresh last turned out to be superfluous.
+    vouched: Time,
     interrupted: Option<Signal>,
     finished: Option<Verdict>,
 }
@@ -140,6 +142,7 @@ impl Machine {
                 ailing: 0,
                 syncing: 0,
                 errands: 0,
+                vouched: Time::START,
                 interrupted: None,
                 finished: None,
             },

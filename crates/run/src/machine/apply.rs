@@ -5,7 +5,7 @@ use tiphys_model::{AppIx, Role};
 use super::step::{Asked, Converging, Phase, Spared, Syncing, Trouble, Unanswered};
 use super::{ANSWER_TIMEOUT, Action, Machine, REFRESH_INTERVAL};
 use crate::effect::RequestNumber;
-use crate::event::{Attempt, Because, Event, FailState, How};
+use crate::event::{Attempt, Because, Event, FailState, How, SparedBy};
 use crate::planted::planted;
 use crate::time::Time;
 
@@ -52,17 +52,12 @@ impl Machine {
                 require(self.waits(*app), "it is not waiting")
             }
             Event::RefreshAsked { app } => self.refresh_asked(at, *app, number),
-            Event::RefreshSpared { app, witness } => {
-                require(app != witness, "it is its own witness")?;
-                self.steps[witness.position()].refresh.witness = true;
-                let spared = Spared { witness: *witness, since: at };
-                self.steps[app.position()].refresh.spared = Some(spared);
-                Ok(())
-            }
+            Event::RefreshSpared { app, by } => self.spare(at, *app, *by),
             Event::Vouched { app } => {
                 let refresh = &mut self.steps[app.position()].refresh;
                 refresh.spared.take().ok_or("it was not spared a refresh")?;
                 refresh.fresh = true;
+                self.run.vouched = at;
                 Ok(())
             }
             Event::RefreshWanted { app } => {
@@ -190,6 +185,15 @@ impl Machine {
         step.refresh.last_asked = Some(at);
         step.refresh.wanted = false;
         step.refresh.spared = None;
+        Ok(())
+    }
+
+    fn spare(&mut self, at: Time, app: AppIx, by: SparedBy) -> Applied {
+        if let SparedBy::Witness(witness) = by {
+            require(app != witness, "it is its own witness")?;
+            self.steps[witness.position()].refresh.witness = true;
+        }
+        self.steps[app.position()].refresh.spared = Some(Spared { by, since: at });
         Ok(())
     }
 

@@ -80,6 +80,9 @@ impl Machine {
 
     fn observe_waiting(&self, now: Time, seen: Option<&Observation>, app: AppIx) -> Vec<Event> {
         let step = self.step(app);
+        if let Some(spared) = step.refresh.spared {
+            return self.observe_spared(now, seen, app, spared).into_iter().collect();
+        }
         if self.role(app) == Role::Verify && step.refresh.fresh {
             return match seen {
                 Some(seen) if seen.health_in_full() == Health::Healthy => {
@@ -121,13 +124,10 @@ impl Machine {
         let due = refresh.last_asked.is_none_or(|last| now.since(last) >= REFRESH_INTERVAL);
         let unanswered =
             refresh.in_flight.is_some_and(|asked| now.since(asked.at) >= ANSWER_TIMEOUT);
-        // The witness does not come.
-        let unvouched =
-            refresh.spared.is_some_and(|spared| now.since(spared.since) >= ANSWER_TIMEOUT);
         let wanted = refresh.wanted && refresh.in_flight.is_none();
         planted!(RefreshTooSoon => let due = true);
         planted!(NeverAskAgain => let unanswered = false);
-        ((wanted && due) || unanswered || unvouched).then_some(Event::RefreshAsked { app })
+        ((wanted && due) || unanswered).then_some(Event::RefreshAsked { app })
     }
 
     fn observe_syncing(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tiphys_model::{AppIx, OperationId, Role};
 
 use crate::effect::{Effect, RequestNumber};
-use crate::event::{Because, BlockedBy, FailState, How};
+use crate::event::{Because, BlockedBy, FailState, How, SparedBy};
 use crate::gate::Suspicion;
 use crate::observation::{LastOperation, Revisions};
 use crate::planted::planted;
@@ -130,7 +130,7 @@ pub(super) struct Refresh {
     pub(super) fresh: bool,
     /// Another one is wanted as soon as it is due.
     pub(super) wanted: bool,
-    /// None was asked for: that of another app may do.
+    /// None was asked for: something else may do.
     pub(super) spared: Option<Spared>,
     /// That of this app may do for others.
     pub(super) witness: bool,
@@ -138,7 +138,7 @@ pub(super) struct Refresh {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spared {
-    pub(super) witness: AppIx,
+    pub(super) by: SparedBy,
     pub(super) since: Time,
 }
 

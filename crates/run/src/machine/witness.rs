@@ -7,7 +7,9 @@
 //! cluster, because one controller looks after all of them and takes them in turn.
 //!
 //! An app is spared its refresh if the gate would find it current, and if its last comparison is
-//! recent and later than the last change of Argo CD's settings. Anything else is refreshed.
+//! recent and later than the last change of Argo CD's settings. An app whose spec is new is spared
+//! it too: Argo CD compares it by itself, and that comparison is as good as one that we ask for.
+//! Anything else is refreshed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,12 +18,13 @@ use std::time::Duration;
 use tiphys_model::AppIx;
 
 use super::decide::Seen;
-use super::{Machine, Phase};
-use crate::event::Event;
+use super::step::Spared;
+use super::{ANSWER_TIMEOUT, Machine, Phase};
+use crate::event::{Event, SparedBy};
 use crate::gate::{self, Start};
 use crate::observation::Observation;
 use crate::planted::planted;
-use crate::time::Stamp;
+use crate::time::{Stamp, Time};
 
 /// How much older than the witness's comparison that of a spared app may be. Argo CD can miss a
 /// change; by itself it compares every app again within three minutes, unless it was told not to.
@@ -29,28 +32,52 @@ const LONGEST_AGE: Duration = Duration::from_secs(30 * 60);
 
 impl Machine {
     /// The refreshes that a run begins with. All at once: a step that becomes ready later need not
-    /// wait for its refresh then.
+    /// wait for its refresh then. `settled` is when Argo CD's settings changed last.
     pub(super) fn first_refreshes(&self, seen: &Seen, settled: Option<Stamp>) -> Vec<Event> {
         let mut witnesses: BTreeMap<Option<&Arc<str>>, AppIx> = BTreeMap::new();
-        let mut events = Vec::with_capacity(self.plan.apps.len());
-        for app in self.plan.graph.apps() {
-            let look = seen[app.position()].as_deref().filter(|look| {
-                settled.is_some_and(|settled| look.reconciled_at.is_some_and(|at| at > settled))
-                    && self.is_current(app, look)
-            });
-            let witness = look.and_then(|look| match witnesses.entry(look.cluster.as_ref()) {
-                std::collections::btree_map::Entry::Occupied(entry) => Some(*entry.get()),
-                std::collections::btree_map::Entry::Vacant(entry) => {
-                    entry.insert(app);
-                    None
-                }
-            });
-            events.push(match witness {
-                Some(witness) => Event::RefreshSpared { app, witness },
-                None => Event::RefreshAsked { app },
-            });
+        let mut first_refresh = |app: AppIx| {
+            let (look, settled) = (seen[app.position()].as_deref()?, settled?);
+            if !look.compared_to_spec {
+                return Some(SparedBy::Comparison);
+            }
+            let later = look.reconciled_at.is_some_and(|compared| compared > settled);
+            if !later || !self.is_current(app, look) {
+                return None;
+            }
+            let witness = *witnesses.entry(look.cluster.as_ref()).or_insert(app);
+            (witness != app).then_some(SparedBy::Witness(witness))
+        };
+        let refresh = |app| match first_refresh(app) {
+            Some(by) => Event::RefreshSpared { app, by },
+            None => Event::RefreshAsked { app },
+        };
+        self.plan.graph.apps().map(refresh).collect()
+    }
+
+    /// What a look, or the passing of time, means for an app that was spared its refresh.
+    pub(super) fn observe_spared(
+        &self,
+        now: Time,
+        seen: Option<&Observation>,
+        app: AppIx,
+        Spared { by, since }: Spared,
+    ) -> Option<Event> {
+        match (by, seen) {
+            (SparedBy::Comparison, Some(look)) if look.compared_to_spec => {
+                // A source that moves may have moved since.
+                return Some(match look.pinned {
+                    true => Event::Vouched { app },
+                    false => Event::RefreshWanted { app },
+                });
+            }
+            (SparedBy::Comparison | SparedBy::Witness(_), _) => {}
         }
-        events
+        if now.since(since) < ANSWER_TIMEOUT {
+            return None;
+        }
+        // While Argo CD goes on comparing others, this one's turn is still to come.
+        let busy = by == SparedBy::Comparison && now.since(self.run.vouched) < ANSWER_TIMEOUT;
+        Some(if busy { Event::RefreshSpared { app, by } } else { Event::RefreshAsked { app } })
     }
 
     /// A witness has been refreshed: what that shows about those that were spared.
@@ -65,8 +92,8 @@ impl Machine {
         };
         let spared = self.plan.graph.apps().filter(|app| {
             let step = self.step(*app);
-            let spared = step.refresh.spared.is_some_and(|spared| spared.witness == witness);
-            spared && step.phase == Phase::Waiting
+            let by = step.refresh.spared.map(|spared| spared.by);
+            by == Some(SparedBy::Witness(witness)) && step.phase == Phase::Waiting
         });
         let judged = spared.map(|app| match seen[app.position()].as_deref() {
             Some(look) if self.is_current(app, look) && recent(look) => Event::Vouched { app },

@@ -1,7 +1,7 @@
 //! Events as lines, so that a test reads like the log of a run.
 
 use tiphys_model::{AppIx, Plan};
-use tiphys_run::{Because, BlockedBy, Event, FailState, How, Time, WaitingOn};
+use tiphys_run::{Because, BlockedBy, Event, FailState, How, SparedBy, Time, WaitingOn};
 
 /// `10s vault retrying at 30s: the sync failed: denied`
 pub(crate) fn words(plan: &Plan, at: Time, event: &Event) -> String {
@@ -23,9 +23,10 @@ fn what(plan: &Plan, event: &Event) -> String {
             of(app, &format!("waits for {} to be well", name(other)))
         }
         Event::RefreshAsked { app } => of(app, "refresh asked"),
-        Event::RefreshSpared { app, witness } => {
-            of(app, &format!("spared a refresh, {} is asked", name(witness)))
+        Event::RefreshSpared { app, by: SparedBy::Witness(witness) } => {
+            of(app, &format!("spared a refresh by {}", name(witness)))
         }
+        Event::RefreshSpared { app, by: SparedBy::Comparison } => of(app, "to be compared"),
         Event::Vouched { app } => of(app, "vouched for"),
         Event::RefreshWanted { app } => of(app, "refresh wanted"),
         Event::Refreshed { app } => of(app, "refreshed"),

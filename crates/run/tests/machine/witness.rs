@@ -66,11 +66,10 @@ fn each_cluster_has_a_witness_of_its_own() {
 
 #[test]
 fn whatever_may_be_otherwise_is_refreshed() {
-    let odd: [(&str, Observation); 7] = [
+    let odd: [(&str, Observation); 6] = [
         ("moving", Observation { pinned: false, ..compared() }),
         ("never compared", Observation { reconciled_at: None, ..compared() }),
         ("before the settings", Observation { reconciled_at: Some(SETTLED), ..compared() }),
-        ("another spec", Observation { compared_to_spec: false, ..compared() }),
         ("drifted", Observation { sync: SyncStatus::OutOfSync, ..compared() }),
         ("unwell", Observation { health: Health::Degraded, ..compared() }),
         ("not met", Observation { unmet: vec!["tcp".into()], ..compared() }),
@@ -112,4 +111,45 @@ fn without_an_answer_of_the_witness_every_app_is_refreshed() {
     assert_eq!(refreshed(&mut run), [""; 0]);
     run.wait(1);
     assert_eq!(refreshed(&mut run), ["a", "b", "c"]);
+}
+
+/// An app whose spec has just been written.
+fn new() -> Observation {
+    Observation { compared_to_spec: false, ..fresh() }
+}
+
+/// Argo CD compares an app by itself.
+fn compare(run: &mut Run, app: &str) {
+    run.show(app, |seen| {
+        seen.compared_to_spec = true;
+        seen.reconciled_at = Some(NOW);
+    });
+}
+
+#[test]
+fn an_app_that_argo_cd_has_to_compare_anyway_is_not_refreshed() {
+    let mut run = begin(|_| new());
+    assert_eq!(refreshed(&mut run), [""; 0]);
+    run.show("a", |seen| seen.health = Health::Progressing);
+    run.log();
+    compare(&mut run, "a");
+    assert_eq!(run.log()[..2], ["0s a vouched for", "0s a syncing 1 at r1"]);
+}
+
+#[test]
+fn a_comparison_with_a_source_that_moves_is_made_again() {
+    let mut run = begin(|_| Observation { pinned: false, ..new() });
+    compare(&mut run, "a");
+    assert_eq!(refreshed(&mut run), ["a"]);
+}
+
+#[test]
+fn who_is_not_compared_is_refreshed_once_nobody_else_is_compared_either() {
+    let mut run = begin(|_| new());
+    run.wait(20);
+    compare(&mut run, "b");
+    run.wait(29);
+    assert_eq!(refreshed(&mut run), [""; 0], "Argo CD is busy");
+    run.wait(31);
+    assert_eq!(refreshed(&mut run), ["a", "c"]);
 }
