@@ -61,6 +61,9 @@ fn runs() -> Vec<Case> {
             .disruptive(),
         Case::new("deploy_gives_the_same_cluster_twice", same::inventory_for_the_same_inputs),
         Case::new("deploy_of_hundreds_of_apps", scale::of_hundreds).disruptive().soak(),
+        Case::new("deploy_leaves_others_their_time", scale::neighbours::keep_their_time)
+            .disruptive()
+            .soak(),
         Case::new("deploy_is_flat_among_thousands_of_applications", scale::among_thousands).soak(),
         Case::new("deploy_takes_revisions_as_people_write_them", revisions::as_people_write_them),
         Case::new("deploy_of_platforms_in_the_project_default", layouts::in_default),

@@ -1,5 +1,7 @@
 //! A small platform in an Argo CD that has thousands of Applications of others.
 
+pub(crate) mod neighbours;
+
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
@@ -54,16 +56,7 @@ pub(crate) async fn among_thousands(world: Arc<World>) {
 pub(crate) async fn of_hundreds(world: Arc<World>) {
     let most = count("TIPHYS_E2E_APPS", 100);
     for apps in [50, 100, 300, 1_000].into_iter().filter(|apps| *apps <= most) {
-        let mut site = Site::new(&world, &format!("size{apps}")).await;
-        let name = |number: u32| format!("size{apps}-{number}");
-        site.platform.apps = (0..apps)
-            .map(|number| {
-                let app = AppSource::new(&name(number), Behaviour::ConfigOnly);
-                // Each has ten that wait for it.
-                let before = number.checked_sub(1).map(|number| name(number / 10));
-                app.depends_on(&before.iter().map(String::as_str).collect::<Vec<_>>())
-            })
-            .collect();
+        let mut site = many_apps(&world, &format!("size{apps}"), apps).await;
         site.commit("many apps");
         let file = site.platform_file();
         configure(&world, &file).await;
@@ -82,6 +75,19 @@ pub(crate) async fn of_hundreds(world: Arc<World>) {
         ));
         site.close().await;
     }
+}
+
+/// So many apps, each with ten that wait for it.
+async fn many_apps(world: &Arc<World>, site: &str, apps: u32) -> Site {
+    let name = |number: u32| format!("{site}-{number}");
+    let app = |number: u32| {
+        let app = AppSource::new(&name(number), Behaviour::ConfigOnly);
+        let before = number.checked_sub(1).map(|number| name(number / 10));
+        app.depends_on(&before.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let mut site = Site::new(world, site).await;
+    site.platform.apps = (0..apps).map(app).collect();
+    site
 }
 
 async fn small(world: &Arc<World>) -> Site {
