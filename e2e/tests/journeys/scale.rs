@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tiphys_e2e::{Site, World, count, figure, tiphys};
 use tiphys_lab::repository::{AppSource, Behaviour};
 
+use crate::audit::Mark;
 use crate::deploy::{arguments, configure};
 use crate::teardown::teardown;
 
@@ -60,13 +61,13 @@ pub(crate) async fn of_hundreds(world: Arc<World>) {
         site.commit("many apps");
         let file = site.platform_file();
         configure(&world, &file).await;
-        let first = measure(&world, &arguments(&file)).await;
-        let nothing = measure(&world, &arguments(&file)).await;
+        let first = counted(&world, &site, &arguments(&file)).await;
+        let nothing = counted(&world, &site, &arguments(&file)).await;
         for app in site.platform.apps.iter_mut().rev().take(2) {
             app.generation += 1;
         }
         site.commit("two apps change");
-        let two = measure(&world, &arguments(&file)).await;
+        let two = counted(&world, &site, &arguments(&file)).await;
         let began = Instant::now();
         teardown(&world, &file, &[], 0).await;
         let down = began.elapsed().as_secs_f64();
@@ -102,6 +103,14 @@ async fn small(world: &Arc<World>) -> Site {
     site
 }
 
+/// What a run took, and how often it had Applications written.
+async fn counted(world: &World, site: &Site, args: &[&str]) -> String {
+    let before = Mark::now(world);
+    let took = measure(world, args).await;
+    let writes: u32 = before.writes(site).of_ours().values().sum();
+    format!("{took}, {writes} writes")
+}
+
 /// What a process took.
 struct Took {
     time: Duration,
@@ -109,12 +118,15 @@ struct Took {
     ticks: u64,
     /// At most, in KiB.
     memory: u64,
+    /// What Argo CD took on the processor meanwhile, in clock ticks.
+    argocd: u64,
 }
 
 impl std::fmt::Display for Took {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Took { time, ticks, memory } = self;
-        write!(f, "{:.1} s, {ticks} ticks, {memory} KiB", time.as_secs_f64())
+        let Took { time, ticks, memory, argocd } = self;
+        let seconds = time.as_secs_f64();
+        write!(f, "{seconds:.1} s, {ticks} ticks (Argo CD {argocd}), {memory} KiB")
     }
 }
 
@@ -135,7 +147,8 @@ async fn measure(world: &World, args: &[&str]) -> Took {
     let mut child =
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it can be started");
     let process = format!("/proc/{}", child.id());
-    let mut took = Took { time: Duration::ZERO, ticks: 0, memory: 0 };
+    let mut took = Took { time: Duration::ZERO, ticks: 0, memory: 0, argocd: 0 };
+    let argocd = argocd_ticks();
     let status = loop {
         // What is gone says nothing more; the last word before that counts.
         if let Some((ticks, memory)) = look(Path::new(&process)) {
@@ -147,6 +160,7 @@ async fn measure(world: &World, args: &[&str]) -> Took {
         tokio::time::sleep(Duration::from_millis(10)).await;
     };
     took.time = began.elapsed();
+    took.argocd = argocd_ticks().saturating_sub(argocd);
     assert_eq!(status.code(), Some(0), "{args:?}");
     took
 }
@@ -155,11 +169,26 @@ fn look(process: &Path) -> Option<(u64, u64)> {
     let status = fs::read_to_string(process.join("status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let memory = line.split_whitespace().next()?.parse().ok()?;
+    Some((ticks(process)?, memory))
+}
+
+/// On the processor so far.
+fn ticks(process: &Path) -> Option<u64> {
     // The name of the program, in brackets, may have spaces.
     let stat = fs::read_to_string(process.join("stat")).ok()?;
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
-    Some((ticks(11)? + ticks(12)?, memory))
+    Some(ticks(11)? + ticks(12)?)
+}
+
+/// Of all parts of Argo CD: in the lab, they are processes of this machine.
+fn argocd_ticks() -> u64 {
+    let processes = fs::read_dir("/proc").expect("a list of processes").flatten();
+    let argocd = processes.map(|entry| entry.path()).filter(|process| {
+        let command = fs::read(process.join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&command).contains("argocd-")
+    });
+    argocd.filter_map(|process| ticks(&process)).sum()
 }
 
 /// Applications as others have them, with a status of some length. Argo CD is told to leave them
