@@ -114,6 +114,15 @@ impl Server {
         Server::nginx_with(tls_port, "127.0.0.1", &places)
     }
 
+    /// The files of a folder at an address of this machine, without TLS.
+    #[must_use]
+    pub fn plain_files(host: &str, port: u16, root: &Path) -> Server {
+        let open = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(root, open).expect("our own folder");
+        let places = format!("listen {host}:{port};\n    root {};", root.display());
+        Server::nginx_at(host, free_port(), host, &places).0
+    }
+
     /// Git over HTTPS at an address of this machine, for who has the password, and the authority
     /// that has signed its certificate.
     #[must_use]

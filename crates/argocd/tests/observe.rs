@@ -72,6 +72,44 @@ fn an_application_is_seen_as_it_is() {
 }
 
 #[test]
+fn sources_of_every_kind_are_compared_alike() {
+    let digest = "sha256:0123";
+    for (source, revision, pinned) in [
+        (
+            json!({ "repoURL": "registry.example/charts", "chart": "web", "targetRevision": "1.2.3" }),
+            "1.2.3",
+            true,
+        ),
+        (
+            json!({ "repoURL": "oci://registry.example/web", "path": ".", "targetRevision": digest }),
+            digest,
+            true,
+        ),
+        (
+            json!({ "repoURL": "oci://registry.example/web", "path": ".", "targetRevision": "1.2" }),
+            digest,
+            false,
+        ),
+        (
+            json!({ "repoURL": "https://git.example/p.git", "path": "a", "targetRevision": "abc", "plugin": { "name": "cue" } }),
+            "abc",
+            true,
+        ),
+        (
+            json!({ "repoURL": "https://git.example/p.git", "path": "a", "targetRevision": "abc", "directory": { "recurse": true } }),
+            "abc",
+            true,
+        ),
+    ] {
+        let mut application = with("/spec/source", source.clone());
+        application["status"]["sync"]["comparedTo"]["source"] = source.clone();
+        application["status"]["sync"]["revision"] = revision.into();
+        let seen = observe(application);
+        assert_eq!((seen.compared_to_spec, seen.pinned), (true, pinned), "{source}");
+    }
+}
+
+#[test]
 fn only_a_source_that_names_its_revision_is_pinned() {
     let pinned = |target: Value, revision: &str| {
         let mut application = with("/status/sync/revision", revision.into());

@@ -66,6 +66,7 @@ fn runs() -> Vec<Case> {
             .soak(),
         Case::new("deploy_is_flat_among_thousands_of_applications", scale::among_thousands).soak(),
         Case::new("deploy_takes_revisions_as_people_write_them", revisions::as_people_write_them),
+        Case::new("deploy_takes_sources_of_every_kind", revisions::kinds::are_deployed),
         Case::new("deploy_of_platforms_in_the_project_default", layouts::in_default),
         Case::new("deploy_of_applications_made_by_hand", layouts::made_by_hand),
         Case::new("deploy_warns_of_what_it_passes_over", warning::of_what_a_run_passes_over),

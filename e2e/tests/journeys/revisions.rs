@@ -1,5 +1,7 @@
 //! Sources whose revisions are not those of a commit: tags, branches, none, several at once.
 
+pub(crate) mod kinds;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -35,7 +37,7 @@ metadata: { name: more }
 ";
 
 /// Automated, as people have them.
-fn application(name: &str, source: &str) -> String {
+fn application(project: &str, name: &str, source: &str) -> String {
     let source = source
         .replace("REPOSITORY", "{{ .Values.repoURL }}")
         .replace("SHA", "{{ .Values.revision }}");
@@ -48,7 +50,7 @@ metadata:
   namespace: argocd
   finalizers: [resources-finalizer.argocd.argoproj.io]
 spec:
-  project: revs
+  project: {project}
   {source}
   destination: {{ server: https://kubernetes.default.svc, namespace: {name} }}
   syncPolicy:
@@ -98,7 +100,7 @@ pub(crate) async fn as_people_write_them(world: Arc<World>) {
 fn commit(site: &Site, number: u32) {
     let mut files = site.platform.files();
     let templates: String =
-        SOURCES.iter().map(|(name, source)| application(name, source)).collect();
+        SOURCES.iter().map(|(name, source)| application("revs", name, source)).collect();
     files.insert("root/templates/applications.yaml".to_owned(), templates);
     files.insert("more/more.yaml".to_owned(), MORE.to_owned());
     site.repository.commit(&files, &format!("state {number}")).expect("a commit");
@@ -123,7 +125,7 @@ async fn expect(world: &World, site: &Site, file: &PlatformFile, synced: &[&str]
     };
     assert_eq!(of("step-syncing"), synced, "{events:#?}");
     let done: Vec<&Value> = events.iter().filter(|event| event["kind"] == "step-done").collect();
-    assert_eq!(done.len(), SOURCES.len(), "{events:#?}");
+    assert_eq!(done.len(), site.platform.apps.len(), "{events:#?}");
     let operations: BTreeSet<String> = before.writes(site).operations().into_keys().collect();
     assert_eq!(operations, synced.iter().map(|name| (*name).to_owned()).collect());
 }
