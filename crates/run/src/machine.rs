@@ -14,6 +14,7 @@ mod counts;
 mod decide;
 mod finish;
 mod observe;
+mod refreshes;
 mod remove;
 mod start;
 mod step;

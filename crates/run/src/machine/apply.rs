@@ -2,10 +2,10 @@
 
 use tiphys_model::{AppIx, Role};
 
-use super::step::{Asked, Converging, Phase, Spared, Syncing, Trouble, Unanswered};
-use super::{ANSWER_TIMEOUT, Action, Machine, REFRESH_INTERVAL};
+use super::step::{Converging, Phase, Syncing, Trouble, Unanswered};
+use super::{Action, Machine};
 use crate::effect::RequestNumber;
-use crate::event::{Attempt, Because, Event, FailState, How, SparedBy};
+use crate::event::{Attempt, Because, Event, FailState, How};
 use crate::planted::planted;
 use crate::time::Time;
 
@@ -17,7 +17,8 @@ pub struct Illegal {
     pub why: &'static str,
 }
 
-type Applied = Result<(), &'static str>;
+/// Why not, otherwise.
+pub(super) type Applied = Result<(), &'static str>;
 
 impl Machine {
     /// Changes the state by one event.
@@ -53,19 +54,9 @@ impl Machine {
             }
             Event::RefreshAsked { app } => self.refresh_asked(at, *app, number),
             Event::RefreshSpared { app, by } => self.spare(at, *app, *by),
-            Event::Vouched { app } => {
-                let refresh = &mut self.steps[app.position()].refresh;
-                refresh.spared.take().ok_or("it was not spared a refresh")?;
-                refresh.fresh = true;
-                self.run.vouched = at;
-                Ok(())
-            }
+            Event::Vouched { app } => self.vouch(at, *app),
             Event::RefreshWanted { app } => {
-                let refresh = &mut self.steps[app.position()].refresh;
-                refresh.fresh = false;
-                refresh.wanted = true;
-                refresh.in_flight = None;
-                refresh.spared = None;
+                self.want_refresh(*app);
                 Ok(())
             }
             Event::Refreshed { app } => self.refreshed(*app),
@@ -169,43 +160,6 @@ impl Machine {
         self.run.begun = true;
         for app in self.plan.graph.apps() {
             self.requeue(app);
-        }
-        Ok(())
-    }
-
-    fn refresh_asked(&mut self, at: Time, app: AppIx, number: RequestNumber) -> Applied {
-        let step = &mut self.steps[app.position()];
-        let in_flight =
-            step.refresh.in_flight.is_some_and(|asked| at.since(asked.at) < ANSWER_TIMEOUT);
-        require(!in_flight, "a refresh is in flight")?;
-        let soon = step.refresh.last_asked.is_some_and(|last| at.since(last) < REFRESH_INTERVAL);
-        require(!soon, "a refresh was asked for less than five seconds ago")?;
-        let first = step.refresh.in_flight.map_or(number, |asked| asked.first);
-        step.refresh.in_flight = Some(Asked { at, first, number });
-        step.refresh.last_asked = Some(at);
-        step.refresh.wanted = false;
-        step.refresh.spared = None;
-        Ok(())
-    }
-
-    fn spare(&mut self, at: Time, app: AppIx, by: SparedBy) -> Applied {
-        if let SparedBy::Witness(witness) = by {
-            require(app != witness, "it is its own witness")?;
-            self.steps[witness.position()].refresh.witness = true;
-        }
-        self.steps[app.position()].refresh.spared = Some(Spared { by, since: at });
-        Ok(())
-    }
-
-    fn refreshed(&mut self, app: AppIx) -> Applied {
-        let step = &mut self.steps[app.position()];
-        step.refresh.in_flight.take().ok_or("no refresh was asked for")?;
-        step.refresh.fresh = true;
-        if let Some(trouble) = &mut step.trouble {
-            trouble.refreshes += 1;
-        }
-        if let Phase::Converging(converging) = &mut step.phase {
-            converging.refreshed = true;
         }
         Ok(())
     }
@@ -385,6 +339,6 @@ impl Machine {
     }
 }
 
-fn require(condition: bool, otherwise: &'static str) -> Applied {
+pub(super) fn require(condition: bool, otherwise: &'static str) -> Applied {
     if condition { Ok(()) } else { Err(otherwise) }
 }

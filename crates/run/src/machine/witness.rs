@@ -37,7 +37,7 @@ impl Machine {
         let mut witnesses: BTreeMap<Option<&Arc<str>>, AppIx> = BTreeMap::new();
         let mut first_refresh = |app: AppIx| {
             let (look, settled) = (seen[app.position()].as_deref()?, settled?);
-            if !look.compared_to_spec {
+            if !look.compared_to_spec && !is_troubled(look) {
                 return Some(SparedBy::Comparison);
             }
             let later = look.reconciled_at.is_some_and(|compared| compared > settled);
@@ -62,15 +62,14 @@ impl Machine {
         app: AppIx,
         Spared { by, since }: Spared,
     ) -> Option<Event> {
-        match (by, seen) {
-            (SparedBy::Comparison, Some(look)) if look.compared_to_spec => {
-                // A source that moves may have moved since.
-                return Some(match look.pinned {
-                    true => Event::Vouched { app },
-                    false => Event::RefreshWanted { app },
-                });
+        if let (SparedBy::Comparison, Some(look)) = (by, seen) {
+            if look.compared_to_spec && look.pinned {
+                return Some(Event::Vouched { app });
             }
-            (SparedBy::Comparison | SparedBy::Witness(_), _) => {}
+            // A source that moves may have moved since, and trouble is not to be waited for.
+            if look.compared_to_spec || is_troubled(look) {
+                return Some(Event::RefreshWanted { app });
+            }
         }
         if now.since(since) < ANSWER_TIMEOUT {
             return None;
@@ -110,4 +109,9 @@ impl Machine {
         planted!(SpareMovingApps => let pinned = true);
         pinned && start == Start::AlreadyCurrent
     }
+}
+
+/// Whether Argo CD has said that it cannot compare the app.
+fn is_troubled(look: &Observation) -> bool {
+    gate::hopeless(look).is_some() || gate::comparison_trouble(look).is_some()
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tiphys_model::{Health, Plan, SyncStatus};
-use tiphys_run::{Action, Effect, Observation, Stamp};
+use tiphys_run::{Action, Condition, ConditionKind, Effect, Observation, Stamp};
 
 use crate::platform::Builder;
 use crate::run::{Run, current, fresh};
@@ -152,4 +152,14 @@ fn who_is_not_compared_is_refreshed_once_nobody_else_is_compared_either() {
     assert_eq!(refreshed(&mut run), [""; 0], "Argo CD is busy");
     run.wait(31);
     assert_eq!(refreshed(&mut run), ["a", "c"]);
+}
+
+#[test]
+fn trouble_with_comparing_is_not_waited_for() {
+    let trouble = || Condition { kind: ConditionKind::Comparison, message: "no such path".into() };
+    let mut run = begin(|_| Observation { conditions: vec![trouble()], ..new() });
+    assert_eq!(refreshed(&mut run), ["a", "b", "c"]);
+    let mut run = begin(|_| new());
+    run.show("a", |seen| seen.conditions = vec![trouble()]);
+    assert_eq!(refreshed(&mut run), ["a"]);
 }
