@@ -48,10 +48,10 @@ pub(crate) async fn keep_their_time(world: Arc<World>) {
     ] {
         let median = median(&times);
         figure(&format!(
-            "{what}: {} refreshes of others beside {OTHERS} idle ones, median {median} ms, {:.2} \
-             times as long",
+            "{what}: {} refreshes of others beside {OTHERS} idle ones, median {median:.3} s, \
+             {:.2} times as long",
             times.len(),
-            median as f64 / before.max(1) as f64
+            median / before
         ));
     }
     disperse(&crowd).await;
@@ -77,7 +77,7 @@ async fn neighbours(world: &Arc<World>) -> Site {
 }
 
 /// Refreshes the neighbours in turn for as long as something is done.
-async fn sampled(neighbours: &Site, meanwhile: impl Future<Output = ()>) -> Vec<u128> {
+async fn sampled(neighbours: &Site, meanwhile: impl Future<Output = ()>) -> Vec<Duration> {
     let (mut times, mut ended) = (Vec::new(), false);
     let mut meanwhile = pin!(meanwhile);
     for at in (0..SAMPLED).cycle() {
@@ -96,13 +96,13 @@ async fn sampled(neighbours: &Site, meanwhile: impl Future<Output = ()>) -> Vec<
             }
         };
         refreshed.expect("a refresh");
-        times.push(began.elapsed().as_millis());
+        times.push(began.elapsed());
     }
     times
 }
 
-fn median(times: &[u128]) -> u128 {
+fn median(times: &[Duration]) -> f64 {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();
-    sorted.get(sorted.len() / 2).copied().unwrap_or_default()
+    sorted.get(sorted.len() / 2).copied().unwrap_or_default().as_secs_f64()
 }
