@@ -5,7 +5,7 @@ mod outside;
 #[cfg(test)]
 mod tests;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use kube::{Api, Client};
 use tiphys_model::operation::PlanTag;
 use tiphys_model::{Exit, Explain, Explanation, Plan, Platform, Role};
-use tiphys_run::{Action, Event, Revisions, Signal, Stamp, Verdict};
+use tiphys_run::{Action, Clock, Event, Revisions, Signal, Stamp, Verdict};
 use tiphys_state::claim::{self, ClaimError};
 use tiphys_state::graph::{Containers, DeployedGraph, GraphError, GraphRecorder, GraphStore};
 use tiphys_state::hold::{Hold, HoldError};
@@ -199,10 +199,11 @@ impl Deploy {
     ) -> Result<Verdict, DeployError> {
         let namespace = &self.platform.argocd.namespace;
         let brought = self.bring_in(&argocd, outside, lease.epoch(), updates);
-        let Brought { revisions, projects } = match under_lease(lease, signals, brought).await? {
-            ControlFlow::Continue(brought) => brought,
-            ControlFlow::Break(signal) => return Ok(Verdict::Interrupted(signal)),
-        };
+        let Brought { revisions, projects, begun } =
+            match under_lease(lease, signals, brought).await? {
+                ControlFlow::Continue(brought) => brought,
+                ControlFlow::Break(signal) => return Ok(Verdict::Interrupted(signal)),
+            };
         let store = GraphStore::new(&self.client, namespace, &self.platform.name);
         let containers = Containers::new(&self.client, namespace);
         let planned = self.note_plan(&store, &containers);
@@ -223,7 +224,7 @@ impl Deploy {
             action: Action::Deploy,
             hold: outside.hold.clone(),
             held: true,
-            settled,
+            clock: Clock { settled, begun },
             app_resources: None,
             run,
         };
@@ -299,6 +300,7 @@ impl Deploy {
             epoch,
             note: &note,
             done: RefCell::default(),
+            begun: Cell::default(),
         };
         // Who cannot be asked for its version cannot be asked for anything else either.
         if let Ok(Some(said)) = argocd.version().await
@@ -357,7 +359,8 @@ impl Deploy {
             }
         }
         let project = |one: &Application| (one.name().to_owned(), one.spec.project.clone());
-        Ok(Brought { revisions, projects: applications.iter().map(project).collect() })
+        let projects = applications.iter().map(project).collect();
+        Ok(Brought { revisions, projects, begun: generators.begun.get() })
     }
 }
 
@@ -382,6 +385,8 @@ struct Brought {
     revisions: Option<Revisions>,
     /// The project of each app.
     projects: BTreeMap<String, String>,
+    /// When Argo CD first compared a generator in this run, by its own clock.
+    begun: Option<Stamp>,
 }
 
 /// Does a part of the preparation, unless the Lease ends or a signal comes first.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures::channel::mpsc::unbounded;
 use kube::Client;
 use tiphys_model::Plan;
-use tiphys_run::{Action, EngineName, Event, Evidence, Stamp, Verdict};
+use tiphys_run::{Action, Clock, EngineName, Event, Evidence, Verdict};
 use tiphys_state::hold::Hold;
 use tiphys_state::lease::Lease;
 use tokio::sync::watch;
@@ -40,8 +40,7 @@ pub(crate) struct Setup {
     pub(crate) action: Action,
     pub(crate) hold: Arc<Hold>,
     pub(crate) held: bool,
-    /// When Argo CD's settings changed last, if that is known.
-    pub(crate) settled: Option<Stamp>,
+    pub(crate) clock: Clock,
     /// What has to be gone with an app, in a teardown.
     pub(crate) app_resources: Option<Arc<AppResources>>,
     /// How this run is called.

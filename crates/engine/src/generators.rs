@@ -15,7 +15,7 @@ mod settled;
 #[cfg(test)]
 mod tests;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use kube::Api;
 use kube::api::DynamicObject;
 use tiphys_model::Platform;
 use tiphys_model::operation::PlanTag;
-use tiphys_run::{Observation, Revisions};
+use tiphys_run::{Observation, Revisions, Stamp};
 
 use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::Application;
@@ -57,6 +57,8 @@ pub(crate) struct Generators<'a> {
     pub note: &'a dyn Fn(String),
     /// Those that are done.
     pub done: RefCell<BTreeSet<Generator>>,
+    /// When Argo CD first compared one since the apps are held, by its own clock.
+    pub begun: Cell<Option<Stamp>>,
 }
 
 impl Generators<'_> {

@@ -75,7 +75,7 @@ pub(crate) async fn run(
         events,
         updates,
         held: setup.held,
-        settled: setup.settled,
+        clock: setup.clock,
         going: BTreeSet::new(),
         watch: Tolerance::new(watch::LONGEST_GAP),
         requests: BTreeMap::new(),

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use kube::{Api, Client};
 use tiphys_model::{Plan, PlannedApp, Platform, Role};
-use tiphys_run::{Action, Event, Verdict};
+use tiphys_run::{Action, Clock, Event, Verdict};
 use tiphys_state::graph::{DeployedGraph, GraphStore};
 use tiphys_state::hold::Hold;
 use tiphys_state::lease::Lease;
@@ -279,7 +279,7 @@ impl Teardown {
             action: Action::Teardown,
             hold: Arc::new(self.hold(&context.run)),
             held: true,
-            settled: None,
+            clock: Clock::default(),
             app_resources: Some(context.app_resources.clone()),
             prober: None,
             run: context.run.clone(),

@@ -69,10 +69,10 @@ impl Driver {
 
     fn triggers(&mut self, now: Time, input: Input) -> VecDeque<Trigger> {
         match input {
-            Input::Listed { seen, held, settled } => {
+            Input::Listed { seen, held, clock } => {
                 self.versions = seen.iter().map(|s| s.as_ref().map_or(0, |s| s.version)).collect();
                 self.seen = seen;
-                [Trigger::Begin { held, settled }].into()
+                [Trigger::Begin { held, clock }].into()
             }
             Input::Observed { app, version, seen } => {
                 // A watch and a read can overtake each other; only what is newer counts.

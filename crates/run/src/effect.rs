@@ -98,6 +98,15 @@ pub enum SyncAnswer {
     Unanswered { message: Arc<str> },
 }
 
+/// What is known of Argo CD's clock when a run begins. Without it, every app is refreshed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Clock {
+    /// When Argo CD's settings changed last: what it compared later it would compare alike now.
+    pub settled: Option<Stamp>,
+    /// What it compared later than this, it compared in this run.
+    pub begun: Option<Stamp>,
+}
+
 /// What a driver is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
@@ -105,9 +114,7 @@ pub enum Input {
     Listed {
         seen: Vec<Option<Arc<Observation>>>,
         held: bool,
-        /// When Argo CD's settings changed last: what it compared later may count without a
-        /// refresh. `None`: nothing does.
-        settled: Option<Stamp>,
+        clock: Clock,
     },
     /// A look at one of them; `None`: it is gone since that version.
     Observed {

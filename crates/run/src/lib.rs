@@ -20,7 +20,7 @@ mod view;
 
 pub use cause::{Cause, Pending};
 pub use driver::{Driver, Output};
-pub use effect::{Answer, Effect, Input, RequestNumber, SyncAnswer};
+pub use effect::{Answer, Clock, Effect, Input, RequestNumber, SyncAnswer};
 pub use event::{
     Attempt, Because, BlockedBy, Event, Evidence, FailState, How, Signal, SparedBy, Unhealthy,
     Verdict, WaitingOn,

@@ -89,7 +89,7 @@ pub(crate) struct Controller {
 /// The year 2000 began at this stamp; virtual time is counted from there.
 const YEAR_2000: i64 = 946_684_800;
 
-fn stamp(now: Time) -> Stamp {
+pub(crate) fn stamp(now: Time) -> Stamp {
     Stamp(YEAR_2000 + i64::try_from(now.as_millis() / 1000).unwrap_or(i64::MAX - YEAR_2000))
 }
 

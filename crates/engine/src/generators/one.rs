@@ -96,6 +96,7 @@ impl Generators<'_> {
         let mut held = false;
         loop {
             let (application, seen) = self.refresh(name, project).await?;
+            self.begun.set(self.begun.get().or(seen.reconciled_at));
             refuse_waves(&application)?;
             if application.automated().is_some() && !held {
                 self.hold(&application).await?;

@@ -47,6 +47,7 @@ impl Bench {
             epoch: 1,
             note,
             done: RefCell::default(),
+            begun: Cell::default(),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use tiphys_model::{AppIx, AppName, Role};
 use tiphys_run::{
-    Action, Answer, Driver, Event, How, Input, Observation, Output, Phase, Stamp, Time, Verdict,
+    Action, Answer, Clock, Driver, Event, How, Input, Observation, Output, Phase, Time, Verdict,
 };
 use tiphys_state::lease::{Lease, LeaseError};
 use tiphys_state::tolerance::{Decision, Tolerance};
@@ -66,7 +66,7 @@ pub(super) struct Local<'a> {
     /// How many of the probes have not returned, once all has been seen.
     pub(super) first_probes: Option<usize>,
     pub(super) held: bool,
-    pub(super) settled: Option<Stamp>,
+    pub(super) clock: Clock,
     /// What has gone, and has left something that is still going.
     pub(super) going: BTreeSet<AppIx>,
     /// How the watch fares.
@@ -253,7 +253,7 @@ impl Local<'_> {
             Some(Arc::new(seen))
         };
         let seen = apps.graph.apps().zip(first).map(complete).collect();
-        self.step(Input::Listed { seen, held: self.held, settled: self.settled })?;
+        self.step(Input::Listed { seen, held: self.held, clock: self.clock })?;
         for app in apps.graph.apps() {
             self.schedule_probe(app);
         }

@@ -15,7 +15,7 @@ use tiphys_cluster::scripted::{Answer, Asked};
 use tiphys_cluster::{Kinds, Place};
 use tiphys_evidence::criteria::Prober;
 use tiphys_model::{Exit, Explain, Platform, Scope};
-use tiphys_run::Action;
+use tiphys_run::{Action, Clock};
 use tiphys_state::hold::Hold;
 use tokio::time::Instant;
 
@@ -85,7 +85,7 @@ async fn run_platform(server: &Server, action: Action, platform: Platform) -> En
         action,
         hold,
         held: true,
-        settled: None,
+        clock: Clock::default(),
         run: "run".to_owned(),
     };
     let lease = Lease::acquire(client, "argocd", "tiphys-prod", "us", action.as_str(), |_| {});

@@ -8,11 +8,11 @@ use tiphys_model::{AppIx, Role};
 use super::step::Syncing;
 use super::{Action, Machine, Phase};
 use crate::cause::Cause;
-use crate::effect::{Answer, SyncAnswer};
-use crate::event::{Because, Event, Evidence, FailState, Signal, Verdict, WaitingOn};
+use crate::effect::{Answer, Clock, SyncAnswer};
+use crate::event::{Because, Event, Evidence, FailState, Signal, SparedBy, Verdict, WaitingOn};
 use crate::observation::Observation;
 use crate::planted::planted;
-use crate::time::{Stamp, Time};
+use crate::time::Time;
 
 /// The newest look at each app; `None`: it does not exist.
 pub(crate) type Seen = [Option<Arc<Observation>>];
@@ -22,7 +22,7 @@ pub(crate) type Seen = [Option<Arc<Observation>>];
 pub(crate) enum Trigger {
     Begin {
         held: bool,
-        settled: Option<Stamp>,
+        clock: Clock,
     },
     /// Something about the app is new, or its timer is due.
     Look(AppIx),
@@ -42,7 +42,7 @@ impl Machine {
             return Vec::new();
         }
         match trigger {
-            Trigger::Begin { held, settled } => self.begin_run(seen, *held, *settled),
+            Trigger::Begin { held, clock } => self.begin_run(seen, *held, *clock),
             Trigger::Look(app) => self.look(now, seen[app.position()].as_deref(), *app),
             Trigger::Answer(app, answer) => self.answer(now, *app, answer),
             Trigger::Applied(event) => self.follow_up(now, seen, event),
@@ -52,7 +52,7 @@ impl Machine {
         }
     }
 
-    fn begin_run(&self, seen: &Seen, held: bool, settled: Option<Stamp>) -> Vec<Event> {
+    fn begin_run(&self, seen: &Seen, held: bool, clock: Clock) -> Vec<Event> {
         if self.run.begun {
             return Vec::new();
         }
@@ -64,7 +64,7 @@ impl Machine {
             }
         }
         if self.action == Action::Deploy {
-            events.extend(self.first_refreshes(seen, settled));
+            events.extend(self.first_refreshes(seen, clock));
         }
         events
     }
@@ -133,7 +133,8 @@ impl Machine {
                 events.extend(self.testify(seen, *app));
                 events
             }
-            Event::Vouched { app }
+            Event::RefreshSpared { app, by: SparedBy::Comparison }
+            | Event::Vouched { app }
             | Event::Converging { app }
             | Event::Accepted { app, .. }
             | Event::ReadReturned { app }

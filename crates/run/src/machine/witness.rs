@@ -20,6 +20,7 @@ use tiphys_model::AppIx;
 use super::decide::Seen;
 use super::step::Spared;
 use super::{ANSWER_TIMEOUT, Machine, Phase};
+use crate::effect::Clock;
 use crate::event::{Event, SparedBy};
 use crate::gate::{self, Start};
 use crate::observation::Observation;
@@ -32,16 +33,19 @@ const LONGEST_AGE: Duration = Duration::from_secs(30 * 60);
 
 impl Machine {
     /// The refreshes that a run begins with. All at once: a step that becomes ready later need not
-    /// wait for its refresh then. `settled` is when Argo CD's settings changed last.
-    pub(super) fn first_refreshes(&self, seen: &Seen, settled: Option<Stamp>) -> Vec<Event> {
+    /// wait for its refresh then.
+    pub(super) fn first_refreshes(&self, seen: &Seen, clock: Clock) -> Vec<Event> {
         let mut witnesses: BTreeMap<Option<&Arc<str>>, AppIx> = BTreeMap::new();
         let mut first_refresh = |app: AppIx| {
-            let (look, settled) = (seen[app.position()].as_deref()?, settled?);
-            if !look.compared_to_spec && !is_troubled(look) {
+            let (look, settled) = (seen[app.position()].as_deref()?, clock.settled?);
+            let later = |than: Stamp| look.reconciled_at.is_some_and(|compared| compared > than);
+            // Another cluster may have a controller of its own, with a clock of its own.
+            let in_this_run = clock.begun.is_some_and(later) && look.cluster.is_none();
+            let compared = !look.compared_to_spec || (in_this_run && look.pinned);
+            if compared && !is_troubled(look) {
                 return Some(SparedBy::Comparison);
             }
-            let later = look.reconciled_at.is_some_and(|compared| compared > settled);
-            if !later || !self.is_current(app, look) {
+            if !later(settled) || !self.is_current(app, look) {
                 return None;
             }
             let witness = *witnesses.entry(look.cluster.as_ref()).or_insert(app);

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use tiphys_model::{AppIx, Health, OperationId, Plan, SyncStatus};
 use tiphys_run::{
-    Action, Answer, Driver, Effect, Event, Input, LastOperation, Machine, Observation, Operation,
-    OperationPhase, Phase, RequestNumber, Revisions, Signal, Stamp, SyncAnswer, Time, Verdict,
+    Action, Answer, Clock, Driver, Effect, Event, Input, LastOperation, Machine, Observation,
+    Operation, OperationPhase, Phase, RequestNumber, Revisions, Signal, Stamp, SyncAnswer, Time,
+    Verdict,
 };
 
 use crate::messages::words;
@@ -53,14 +54,14 @@ impl Run {
         action: Action,
         look: impl Fn(&str) -> Option<Observation>,
     ) -> Self {
-        Run::settled(plan, action, None, look)
+        Run::with_clock(plan, action, Clock::default(), look)
     }
 
-    /// Likewise, with an Argo CD whose settings changed last at that time.
-    pub(crate) fn settled(
+    /// Likewise, with what is known of Argo CD's clock.
+    pub(crate) fn with_clock(
         plan: &Arc<Plan>,
         action: Action,
-        settled: Option<Stamp>,
+        clock: Clock,
         look: impl Fn(&str) -> Option<Observation>,
     ) -> Self {
         let apps: Vec<_> = plan.apps.iter().map(|app| look(app.app.name.as_str())).collect();
@@ -75,7 +76,7 @@ impl Run {
             answers_refreshes: false,
         };
         let seen = apps.into_iter().map(|seen| seen.map(Arc::new)).collect();
-        run.tell(Input::Listed { seen, held: false, settled });
+        run.tell(Input::Listed { seen, held: false, clock });
         run
     }
 

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use tiphys_model::{Health, Plan, SyncStatus};
-use tiphys_run::{Action, Condition, ConditionKind, Effect, Observation, Stamp};
+use tiphys_run::{Action, Clock, Condition, ConditionKind, Effect, Observation, Stamp};
 
 use crate::platform::Builder;
 use crate::run::{Run, current, fresh};
 
-/// When Argo CD's settings changed, when it compared the apps, and when it compared the witness.
+/// When Argo CD's settings changed, when it compared the apps, when the run began, and now.
 const SETTLED: Stamp = Stamp(1_000);
 const COMPARED: Stamp = Stamp(2_000);
+const BEGUN: Stamp = Stamp(2_900);
 const NOW: Stamp = Stamp(3_000);
 
 fn compared() -> Observation {
@@ -22,7 +23,8 @@ fn plan() -> Arc<Plan> {
 }
 
 fn begin(look: impl Fn(&str) -> Observation) -> Run {
-    Run::settled(&plan(), Action::Deploy, Some(SETTLED), |app| Some(look(app)))
+    let clock = Clock { settled: Some(SETTLED), begun: Some(BEGUN) };
+    Run::with_clock(&plan(), Action::Deploy, clock, |app| Some(look(app)))
 }
 
 /// Of which apps a refresh was asked for since the last time this was asked.
@@ -78,7 +80,7 @@ fn whatever_may_be_otherwise_is_refreshed() {
         let mut run = begin(|app| if app == "b" { seen.clone() } else { compared() });
         assert_eq!(refreshed(&mut run), ["a", "b"], "{what}");
     }
-    let mut run = Run::settled(&plan(), Action::Deploy, None, |_| Some(compared()));
+    let mut run = Run::listed(&plan(), Action::Deploy, |_| Some(compared()));
     assert_eq!(refreshed(&mut run), ["a", "b", "c"], "nobody knows when the settings changed");
     let mut run = begin(|_| fresh());
     assert_eq!(refreshed(&mut run), ["a", "b", "c"], "nobody has synced them");
@@ -162,4 +164,20 @@ fn trouble_with_comparing_is_not_waited_for() {
     let mut run = begin(|_| new());
     run.show("a", |seen| seen.conditions = vec![trouble()]);
     assert_eq!(refreshed(&mut run), ["a"]);
+}
+
+#[test]
+fn an_app_that_was_compared_in_this_run_is_not_refreshed() {
+    let out_of_sync = |at| Observation { reconciled_at: Some(at), ..fresh() };
+    let mut run = begin(|_| out_of_sync(NOW));
+    assert_eq!(refreshed(&mut run), [""; 0]);
+    assert!(run.steps().contains(&"0s a syncing 1 at r1".to_owned()));
+    for (what, seen) in [
+        ("in the second in which it began", out_of_sync(BEGUN)),
+        ("at a branch", Observation { pinned: false, ..out_of_sync(NOW) }),
+        ("by another clock", Observation { cluster: Some("edge".into()), ..out_of_sync(NOW) }),
+    ] {
+        let mut run = begin(|_| seen.clone());
+        assert_eq!(refreshed(&mut run), ["a", "b", "c"], "{what}");
+    }
 }

@@ -1,6 +1,10 @@
 //! The driver: how it is started, what it is told, what it wants done, and how it is killed.
 
-use tiphys_run::{Action, Driver, Event, Illegal, Input, Machine, Output, Stamp, Time, Verdict};
+use tiphys_run::{
+    Action, Clock, Driver, Event, Illegal, Input, Machine, Output, Stamp, Time, Verdict,
+};
+
+use crate::controller::stamp;
 
 use super::{Crash, Happening, LEASE, Recorded, Simulation};
 
@@ -27,8 +31,9 @@ impl Simulation {
             self.told[app.position()] = (look.version, look.truth);
             seen.push(look.seen);
         }
-        // Nobody changes Argo CD's settings here.
-        self.tell(Input::Listed { seen, held, settled: Some(Stamp(0)) })
+        // Nobody changes Argo CD's settings here, and the driver begins after the hold.
+        let clock = Clock { settled: Some(Stamp(0)), begun: Some(stamp(self.now)) };
+        self.tell(Input::Listed { seen, held, clock })
     }
 
     pub(super) fn tell(&mut self, input: Input) -> Result<(), Illegal> {

@@ -12,7 +12,7 @@ use tiphys_lab::repository::{AppSource, Behaviour};
 
 use crate::deploy::{arguments, configure};
 
-const SERVER: &str = "app.kubernetes.io/name=argocd-server";
+const SERVER: &str = "argocd-server";
 const CERTIFICATE: &str = "argocd-server-tls";
 
 /// Below a path, and with a certificate for a public name from an authority that nobody knows here.
@@ -56,7 +56,7 @@ async fn root_path(site: &Site, path: Value) {
     let maps = site.objects("v1", "ConfigMap", Some("argocd"));
     let patch = Patch::Merge(json!({ "data": { "server.rootpath": path } }));
     maps.patch("argocd-cmd-params-cm", &PatchParams::default(), &patch).await.expect("it is there");
-    restart(site).await;
+    restart(site, SERVER).await;
 }
 
 async fn public_certificate(site: &Site) {
@@ -73,20 +73,20 @@ async fn public_certificate(site: &Site) {
         "stringData": { "tls.crt": certificate.pem(), "tls.key": key.serialize_pem() },
     }))
     .await;
-    restart(site).await;
+    restart(site, SERVER).await;
 }
 
-/// The API server begins anew, with what it has been told.
-async fn restart(site: &Site) {
+/// A part of Argo CD begins anew, with what it has been told.
+pub(crate) async fn restart(site: &Site, part: &str) {
     let pods: Api<Pod> = Api::namespaced(site.world.client.clone(), "argocd");
-    let of_server = ListParams::default().labels(SERVER);
-    let old = pods.list(&of_server).await.expect("a list").items;
+    let of_part = ListParams::default().labels(&format!("app.kubernetes.io/name={part}"));
+    let old = pods.list(&of_part).await.expect("a list").items;
     for pod in &old {
         pods.delete(&pod.name_any(), &DeleteParams::default()).await.expect("it can be restarted");
     }
-    let (pods, of_server, old) = (&pods, &of_server, &old);
-    until("a new API server is ready", || async move {
-        let new = pods.list(of_server).await.expect("a list").items;
+    let (pods, of_part, old) = (&pods, &of_part, &old);
+    until("the new pod is ready", || async move {
+        let new = pods.list(of_part).await.expect("a list").items;
         let ready = |pod: &Pod| {
             let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
             let mut conditions = conditions.into_iter().flatten();

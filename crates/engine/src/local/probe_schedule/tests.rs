@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tiphys_model::Scope;
-use tiphys_run::{Answer, Driver, Effect, Input, Machine, Output, Time};
+use tiphys_run::{Answer, Clock, Driver, Effect, Input, Machine, Output, Time};
 use tiphys_spec::{Source, Sources};
 
 use super::*;
@@ -44,7 +44,7 @@ const LATE: &str = "2026-11-15T11:00:00Z";
 fn in_progress(plan: &Arc<Plan>) -> Driver {
     let mut driver = Driver::new(Machine::new(plan.clone(), Action::Deploy, 1));
     let drifted = Arc::new(seen(EARLY, "OutOfSync"));
-    let listed = Input::Listed { seen: vec![Some(drifted)], held: true, settled: None };
+    let listed = Input::Listed { seen: vec![Some(drifted)], held: true, clock: Clock::default() };
     let Output { effects, .. } = driver.step(Time::START, listed).unwrap();
     let [Effect::Refresh { app, number }] = effects[..] else { unreachable!("{effects:?}") };
     let answer = Input::Answered { app, answer: Answer::Refreshed { number } };
