@@ -2,7 +2,9 @@
 
 mod call;
 mod certificate;
+mod pods;
 mod render;
+mod stream;
 mod token;
 mod transport;
 
@@ -20,7 +22,8 @@ use tiphys_run::Revisions;
 use crate::application::{Application, OPERATION_INFO};
 use crate::refresh::{REFRESH_TIMEOUT, Refreshes};
 pub use call::{CallError, Refusal};
-pub use certificate::CertificateError;
+pub use certificate::{CertificateError, authorities_of_this_machine};
+pub use pods::PodError;
 pub use render::{RENDER_NAME, RenderedApplication};
 use tiphys_cluster::agent::{self, Guard};
 use token::Token;

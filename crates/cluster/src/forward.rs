@@ -44,8 +44,19 @@ pub async fn ready_pod(
     labels: &str,
     what: &str,
 ) -> Result<Option<Pod>, RequestError> {
+    Ok(ready_pods(pods, labels, what).await?.into_iter().next())
+}
+
+/// The pods with these labels that are ready.
+pub async fn ready_pods(
+    pods: &Api<Pod>,
+    labels: &str,
+    what: &str,
+) -> Result<Vec<Pod>, RequestError> {
     let list = pods.list(&ListParams::default().labels(labels)).await;
-    Ok(list.map_err(RequestError::because(what))?.items.into_iter().find(is_ready))
+    let mut pods = list.map_err(RequestError::because(what))?.items;
+    pods.retain(is_ready);
+    Ok(pods)
 }
 
 /// Connects to a port of a pod.

@@ -1,7 +1,7 @@
 //! What the platform's own objects in the cluster are called, so that who makes them and who
 //! reads them cannot disagree.
 
-use tiphys_model::{Platform, PlatformName};
+use tiphys_model::{Platform, PlatformName, SecretName};
 
 /// On everything that we make.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "tiphys");
@@ -118,10 +118,21 @@ impl Purpose {
         }
     }
 
-    /// The Secret with the token.
+    /// The Secret that `configure` makes: how Argo CD is reached, and a token, unless the platform file
+    /// names another Secret for it.
     #[must_use]
     pub fn secret(self, platform: &Platform) -> String {
         format!("{}-{self}", own(platform))
+    }
+
+    /// The Secret that the platform file names for the token. Whoever hands out tokens for deployments
+    /// need not hand out one that deletes.
+    #[must_use]
+    pub fn given_token_secret(self, platform: &Platform) -> Option<&SecretName> {
+        match self {
+            Purpose::Deploy => platform.argocd.server.token_secret.as_ref(),
+            Purpose::Teardown => None,
+        }
     }
 
     /// The account in Kubernetes of a run inside the cluster, and its Role and RoleBinding. Those

@@ -4,6 +4,8 @@
 //! Everything is tried out on the API server first, so that nothing is changed if something
 //! cannot be. What is as it should be is not written again.
 
+mod check;
+mod given_token;
 mod hold_policy;
 mod intent;
 mod jwt;
@@ -29,12 +31,14 @@ use tiphys_argocd::installation::{self, InstallationError};
 use tiphys_model::{Exit, Explain, Explanation, Platform};
 
 use crate::mounted::Mounted;
+pub use check::DesiredError;
+pub use given_token::GivenToken;
+use given_token::given_token;
 pub use intent::IntentError;
 use intent::{How, Intent};
 use keys::ARGOCD_SECRET;
 pub use keys::KeysError;
 use objects::Desired;
-pub use objects::DesiredError;
 pub use remove::{RemoveError, remove};
 pub use retry::TokenUpdateError;
 use retry::again;
@@ -95,6 +99,8 @@ pub struct Configured {
     pub changes: Vec<Change>,
     /// Objects beside Argo CD's namespace that the cluster or the caller's rights do not allow.
     pub left_out: Vec<LeftOut>,
+    /// Set if somebody else hands out the token that deploys.
+    pub given_token: Option<GivenToken>,
 }
 
 /// An object that is not there, and why.
@@ -153,7 +159,7 @@ pub async fn configure(
     mounted: &Mounted,
     mode: Mode,
 ) -> Result<Configured, ConfigureError> {
-    objects::check(&platform.argocd)?;
+    check::check(platform)?;
     installation::check(client, &platform.argocd.namespace).await?;
     let shared = projects::shared(client, platform).await?;
     let desired = objects::desired(platform, mounted, &shared);
@@ -187,7 +193,7 @@ pub async fn configure(
         }
     }
     let changes = intents.into_iter().chain(tokens).map(Intent::into_change).collect();
-    Ok(Configured { changes, left_out })
+    Ok(Configured { changes, left_out, given_token: given_token(client, platform).await? })
 }
 
 /// What the cluster does not know, or the caller may not write, is done without.
@@ -248,18 +254,25 @@ async fn token_intents(
 ) -> Result<Vec<Intent>, TokenUpdateError> {
     let namespace = &platform.argocd.namespace;
     let keys = keys::keys(client, namespace).await?;
-    let server = keys::server(client, namespace, &keys).await?;
+    let server = keys::server(client, &platform.argocd, &keys).await?;
     let mint = TokenIssuer { platform, key: &keys.key, now: now() };
     let mut registered = Map::new();
     let mut secrets = Vec::new();
     for purpose in Purpose::ALL {
-        let held = keys::held_token(client, namespace, &purpose.secret(platform)).await?;
         let key = tokens::registry_key(purpose);
+        if purpose.given_token_secret(platform).is_some() {
+            // One that was made before the platform file named another is of no use any more.
+            let left = tokens::without(platform, purpose, keys.get(&key))?;
+            registered.extend(left.map(|left| (key, tokens::written(&left))));
+            secrets.push(tokens::secret(platform, purpose, None, &server));
+            continue;
+        }
+        let held = keys::held_token(client, namespace, &purpose.secret(platform)).await?;
         let token = mint.token(purpose, held, keys.get(&key))?;
         if let Some(registry) = token.registry {
             registered.insert(key, encoded(registry).into());
         }
-        secrets.push(tokens::secret(platform, purpose, &token.token, &server));
+        secrets.push(tokens::secret(platform, purpose, Some(&token.token), &server));
     }
     let registry = json!({
         "apiVersion": "v1",

@@ -10,10 +10,11 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use secrecy::{ExposeSecret, SecretString};
+use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
+use tiphys_argocd::rest::authorities_of_this_machine;
 use tiphys_cluster::agent;
 use tiphys_cluster::encoded;
 use tiphys_model::chain;
@@ -71,10 +72,7 @@ pub type Unanswered = String;
 impl Https {
     /// `authority` is one or more certificates in PEM.
     pub fn new(authority: Option<&str>) -> Result<Self, Unanswered> {
-        let mut roots = RootCertStore::empty();
-        // Some of a machine's certificates may be unusable; without any, every server is unknown,
-        // and says so.
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        let mut roots = authorities_of_this_machine();
         for certificate in CertificateDer::pem_slice_iter(authority.unwrap_or_default().as_bytes())
         {
             let certificate = certificate.map_err(|error| chain(&error))?;

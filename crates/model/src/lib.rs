@@ -4,6 +4,7 @@
 //! a [`Platform`] has no unknown names, no cycles and no impossible durations, so nothing
 //! behind it has to ask again.
 
+pub mod api_server;
 pub mod bootstrap;
 pub mod criterion;
 pub mod duration;
@@ -18,13 +19,14 @@ pub mod plan;
 pub mod platform;
 pub mod scope;
 
+pub use api_server::ApiServer;
 pub use bootstrap::Bootstrap;
 pub use criterion::Criterion;
 pub use exit::Exit;
 pub use explain::{Explain, Explanation, chain};
 pub use graph::{AppIx, Graph};
 pub use health::{Health, SyncStatus};
-pub use name::{AppName, GroupName, NameError, PlatformName, StackName};
+pub use name::{AppName, GroupName, NameError, PlatformName, SecretName, StackName};
 pub use operation::OperationId;
 pub use plan::{Plan, PlannedApp, Role};
 pub use platform::{App, Platform};

@@ -113,6 +113,8 @@ names! {
     GroupName: LABEL;
     /// The name of a platform; `tiphys-NAME` is its Lease and its ConfigMap.
     PlatformName: PLATFORM;
+    /// The name of a Secret.
+    SecretName: SUBDOMAIN;
 }
 
 #[cfg(test)]

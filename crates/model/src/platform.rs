@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::api_server::ApiServer;
 use crate::bootstrap::Bootstrap;
 use crate::criterion::Criterion;
 use crate::graph::{AppIx, Graph};
@@ -61,6 +62,7 @@ pub struct ArgoCd {
     /// A root app creates the Applications. Without it, somebody else does.
     pub has_root_app: bool,
     pub access: ArgoCdAccess,
+    pub server: ApiServer,
     pub allowed: Allowed,
 }
 

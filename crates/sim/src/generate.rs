@@ -8,7 +8,7 @@ use tiphys_model::platform::{
     Allowed, AppType, ArgoCd, ArgoCdAccess, Backoff, Dependency, Group, Hold, Policies, Retry,
     Timeouts,
 };
-use tiphys_model::{App, AppIx, AppName, GroupName, Platform, PlatformName, StackName};
+use tiphys_model::{ApiServer, App, AppIx, AppName, GroupName, Platform, PlatformName, StackName};
 
 use crate::chance::Chance;
 
@@ -84,6 +84,7 @@ pub fn platform(shape: Shape, chance: &mut Chance) -> Platform {
             root_project: "platform-root".to_owned(),
             has_root_app: true,
             access: ArgoCdAccess::Api,
+            server: ApiServer::default(),
             allowed: Allowed::default(),
         },
         policies: Policies {

@@ -10,6 +10,7 @@ pub(crate) mod bootstrap;
 pub(crate) mod criteria;
 mod decode;
 mod object;
+pub(crate) mod server;
 pub(crate) mod teardown;
 
 use std::num::NonZeroU32;

@@ -4,6 +4,7 @@ mod bootstrap;
 mod criteria;
 mod edges;
 mod head;
+mod server;
 
 use std::time::Duration;
 

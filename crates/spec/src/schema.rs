@@ -98,6 +98,41 @@ pub(crate) fn access(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "enum": ["api", "kubernetes"], "default": "api" })
 }
 
+pub(crate) fn server(_: &mut SchemaGenerator) -> Schema {
+    let part = "[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?";
+    let host = format!("({part}(\\.{part})*|\\[[0-9A-Fa-f:.]+\\])");
+    json_schema!({ "type": "string", "pattern": format!("^(https?://)?{host}(:[0-9]{{1,5}})?/?$") })
+}
+
+pub(crate) fn certificates(_: &mut SchemaGenerator) -> Schema {
+    let block = "-----BEGIN CERTIFICATE-----\\s[A-Za-z0-9+/=\\s]+-----END CERTIFICATE-----";
+    json_schema!({ "type": "string", "pattern": block })
+}
+
+pub(crate) fn root_path(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": "^[-A-Za-z0-9._~/]+$" })
+}
+
+/// Which fields about the API server go together.
+pub(crate) fn api_server_rules() -> serde_json::Value {
+    let is = |field: &str, value: serde_json::Value| serde_json::json!({ "properties": { field: { "const": value } }, "required": [field] });
+    let server = |other: &str| serde_json::json!({ "not": { "pattern": format!("^{other}://") } });
+    serde_json::json!([
+        {
+            "if": is("insecure", true.into()),
+            "then": { "properties": { "ca": false, "server": server("https") } },
+            "else": { "properties": { "server": server("http") } },
+        },
+        {
+            "if": is("access", "kubernetes".into()),
+            "then": { "properties": {
+                "server": false, "ca": false, "tokenSecret": false, "rootPath": false,
+                "insecure": { "const": false },
+            } },
+        },
+    ])
+}
+
 pub(crate) fn installer(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "enum": Installer::ALL.map(Installer::as_str), "default": "native" })
 }

@@ -1,5 +1,5 @@
-//! How Argo CD's API server is known: by the very certificate that `tiphys configure` has found, or by
-//! the authority that came with it.
+//! How Argo CD's API server is known: by the very certificate that `tiphys configure` has found or the
+//! platform file gives, or by the authority that came with it.
 //!
 //! The certificate alone would not do: one that a public authority has signed names no authority that
 //! we were given, and one for a public name does not have the name that we call it by.
@@ -16,6 +16,15 @@ use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::server::VerifierBuilderError;
 use tokio_rustls::rustls::{self, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+/// The authorities that this machine trusts. Some of its certificates may be unusable; without any, every
+/// server is unknown, and says so.
+#[must_use]
+pub fn authorities_of_this_machine() -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    roots
+}
 
 /// A certificate that nothing can be verified with.
 #[derive(Debug, thiserror::Error)]

@@ -67,6 +67,7 @@ fn platform(hold: Hold) -> Platform {
             root_project: "roots".to_owned(),
             has_root_app: true,
             access: tiphys_model::platform::ArgoCdAccess::default(),
+            server: tiphys_model::ApiServer::default(),
             allowed: tiphys_model::platform::Allowed::default(),
         },
         policies: Policies {

@@ -8,6 +8,8 @@ use kube::{Api, Client};
 
 use tiphys_argocd::installation::InstallationError;
 use tiphys_cluster::RequestError;
+use tiphys_model::api_server::{ServerTls, root_path};
+use tiphys_model::platform::ArgoCd;
 use tiphys_model::{Exit, Explain, Explanation};
 
 use super::jwt::SigningKey;
@@ -78,18 +80,20 @@ pub(super) async fn keys(client: &Client, namespace: &str) -> Result<Keys, KeysE
 
 /// How Argo CD's API server is reached.
 pub(super) struct Server {
-    /// What to know it by; none if it serves without TLS.
+    /// What to know it by; none if it serves without TLS, or needs none.
     pub(super) certificate: Option<Vec<u8>>,
     /// What its paths begin with, with a slash; usually nothing.
     pub(super) path: String,
 }
 
+/// Its certificate must be there, unless the platform file says how else the server is known.
 pub(super) async fn server(
     client: &Client,
-    namespace: &str,
+    argocd: &ArgoCd,
     keys: &Keys,
 ) -> Result<Server, KeysError> {
     const PARAMETERS: &str = "argocd-cmd-params-cm";
+    let namespace = &argocd.namespace;
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let what = format!("the ConfigMap {PARAMETERS} in {namespace} cannot be read");
     let parameters = maps.get_opt(PARAMETERS).await.map_err(RequestError::because(what))?;
@@ -100,16 +104,12 @@ pub(super) async fn server(
     }
     let external = read(client, namespace, "argocd-server-tls").await?;
     let external = external.and_then(|secret| secret.data).unwrap_or_default();
-    let certificate = choose(&external, &keys.data).ok_or(KeysError::NoCertificate)?;
-    Ok(Server { certificate: Some(certificate), path })
-}
-
-/// People write it with and without slashes.
-fn root_path(text: &str) -> String {
-    match text.trim().trim_matches('/') {
-        "" => String::new(),
-        path => format!("/{path}"),
+    let certificate = choose(&external, &keys.data);
+    let is_needed = argocd.server.address.is_none() && argocd.server.tls == ServerTls::Default;
+    if certificate.is_none() && is_needed {
+        return Err(KeysError::NoCertificate);
     }
+    Ok(Server { certificate, path })
 }
 
 /// The certificate that Argo CD shows: it prefers the external one too. Where an authority has
@@ -125,7 +125,7 @@ fn choose(external: &Data, own: &Data) -> Option<Vec<u8>> {
     }
 }
 
-/// The token in a Secret of ours, if there is one.
+/// The token in a Secret, if there is one.
 pub(super) async fn held_token(
     client: &Client,
     namespace: &str,
@@ -139,15 +139,6 @@ pub(super) async fn held_token(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_root_path_begins_with_a_slash_or_is_nothing() {
-        for (written, expected) in
-            [("", ""), ("/", ""), ("argocd", "/argocd"), ("/argocd", "/argocd"), ("/a/b/", "/a/b")]
-        {
-            assert_eq!(root_path(written), expected, "{written}");
-        }
-    }
 
     #[test]
     fn the_certificate_is_the_one_that_argo_cd_shows() {

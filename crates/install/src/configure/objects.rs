@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
-use tiphys_model::platform::{ArgoCd, Source, SourceTool};
-use tiphys_model::{Exit, Explain, Explanation, Platform};
+use tiphys_model::Platform;
+use tiphys_model::platform::{Source, SourceTool};
 
 use super::trust::AUTHORITIES;
 use super::{hold_policy, projects, repositories, rights, roles, sets_policy};
@@ -25,37 +25,6 @@ impl Desired {
     pub(super) fn is_cluster_wide(&self) -> bool {
         self.object["metadata"].get("namespace").is_none()
     }
-}
-
-/// A platform file that does not say what its part of Argo CD should be.
-#[derive(Debug, thiserror::Error)]
-#[error("{}", self.explain())]
-pub enum DesiredError {
-    /// The apps and the root app are in one project.
-    SameProject { project: String },
-}
-
-impl Explain for DesiredError {
-    fn explain(&self) -> Explanation {
-        match self {
-            DesiredError::SameProject { project } => Explanation::new(
-                Exit::Configuration,
-                format!("the apps and the root app are in one project, `{project}`"),
-                "a run holds the project of the apps, and the root app must not be held with them",
-            )
-            .hint(
-                "give the root app a project of its own in `spec.argocd.rootProject`, which is not \
-                 among `spec.argocd.projects`",
-            ),
-        }
-    }
-}
-
-pub(super) fn check(argocd: &ArgoCd) -> Result<(), DesiredError> {
-    if argocd.has_root_app && argocd.has_apps_in(&argocd.root_project) {
-        return Err(DesiredError::SameProject { project: argocd.root_project.clone() });
-    }
-    Ok(())
 }
 
 /// Everything but the tokens. What others refer to comes first, and the Application last: it makes
@@ -171,7 +140,9 @@ pub(crate) mod tests {
     use std::num::NonZeroU32;
     use std::time::Duration;
 
-    use tiphys_model::platform::{Allowed, AppType, Environment, Hold, Policies, Retry, Timeouts};
+    use tiphys_model::platform::{
+        Allowed, AppType, ArgoCd, Environment, Hold, Policies, Retry, Timeouts,
+    };
     use tiphys_model::{App, AppName, Graph, PlatformName, StackName};
 
     use super::*;
@@ -195,6 +166,7 @@ pub(crate) mod tests {
                 root_project: "roots".to_owned(),
                 has_root_app: true,
                 access: tiphys_model::platform::ArgoCdAccess::default(),
+                server: tiphys_model::ApiServer::default(),
                 allowed: Allowed::default(),
             },
             policies: Policies {
@@ -333,14 +305,5 @@ pub(crate) mod tests {
         let projects = desired.iter().filter(|one| one.object["kind"] == "AppProject");
         let names: Vec<&Value> = projects.map(|one| &one.object["metadata"]["name"]).collect();
         assert_eq!(names, ["apps", "roots"]);
-    }
-
-    #[test]
-    fn the_root_app_is_not_among_the_apps() {
-        let mut one = platform("prod");
-        one.argocd.root_project = "apps".to_owned();
-        let error = check(&one.argocd).unwrap_err();
-        assert_eq!(error.explain().exit, Exit::Configuration);
-        assert!(matches!(error, DesiredError::SameProject { .. }), "{error}");
     }
 }

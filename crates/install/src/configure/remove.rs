@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client, ResourceExt};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 use tiphys_model::{Explain, Explanation, Platform};
 
 use super::keys::{self, ARGOCD_SECRET};
@@ -14,7 +14,7 @@ use super::tokens;
 use super::trust::AUTHORITIES;
 use crate::definitions::{self, SETTINGS};
 use tiphys_cluster::names::{self, FIELD_MANAGER, MANAGED_BY, PLATFORM_LABEL, Purpose};
-use tiphys_cluster::{RequestError, delete, encoded};
+use tiphys_cluster::{RequestError, delete};
 
 /// Why something of the platform is still in Argo CD.
 #[derive(Debug, thiserror::Error)]
@@ -110,8 +110,7 @@ async fn revoke(client: &Client, platform: &Platform) -> Result<(), TokenUpdateE
     for purpose in Purpose::ALL {
         let key = tokens::registry_key(purpose);
         if let Some(left) = tokens::without(platform, purpose, keys.get(&key))? {
-            let none = left.as_array().is_some_and(Vec::is_empty);
-            data.insert(key, if none { Value::Null } else { encoded(left.to_string()).into() });
+            data.insert(key, tokens::written(&left));
         }
     }
     if data.is_empty() {

@@ -6,7 +6,7 @@ use kube::api::ApiResource;
 use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 use tiphys_model::platform::ArgoCdAccess;
-use tiphys_model::{Criterion, Platform};
+use tiphys_model::{Criterion, Platform, SecretName};
 
 use super::objects::{cluster_metadata, metadata};
 use crate::definitions::SETTINGS;
@@ -75,13 +75,18 @@ fn in_argocd(platform: &Platform, purpose: Purpose) -> Vec<PolicyRule> {
     ]
 }
 
-/// Over a WebSocket, the API server asks for `get`, and newer ones for `create` too.
-fn way_to_argocd(platform: &Platform, purpose: Purpose) -> [PolicyRule; 3] {
-    [
-        only("", "secrets", &[&purpose.secret(platform)], &["get"]),
-        any("", "pods", &["list"]),
-        any("", "pods/portforward", &["create", "get"]),
-    ]
+/// The token, what `configure` has found out about the API server, and the port-forward to it.
+fn way_to_argocd(platform: &Platform, purpose: Purpose) -> Vec<PolicyRule> {
+    let own = purpose.secret(platform);
+    let given = purpose.given_token_secret(platform).map(SecretName::as_str);
+    let secrets: Vec<&str> = [&*own].into_iter().chain(given).collect();
+    let mut rules = vec![only("", "secrets", &secrets, &["get"])];
+    if platform.argocd.server.address.is_none() {
+        rules.push(any("", "pods", &["list"]));
+        // Over a WebSocket, the API server asks for `get`, and newer ones for `create` too.
+        rules.push(any("", "pods/portforward", &["create", "get"]));
+    }
+    rules
 }
 
 /// What was there before the platform, what a failing pod says, and the objects that health criteria
@@ -189,6 +194,8 @@ fn binding(kind: &str, metadata: &Value, platform: &Platform, purpose: Purpose) 
 mod tests {
     use std::collections::BTreeSet;
 
+    use tiphys_model::api_server::ServerAddress;
+
     use super::*;
     use crate::configure::objects::tests::platform;
 
@@ -225,8 +232,24 @@ mod tests {
         };
         assert_eq!(secrets(&platform, Purpose::Deploy), ["tiphys-prod-deploy"]);
         assert_eq!(secrets(&platform, Purpose::Teardown), ["tiphys-prod-teardown"]);
+        platform.argocd.server.token_secret = Some(SecretName::parse("handed-out").unwrap());
+        assert_eq!(secrets(&platform, Purpose::Deploy), ["tiphys-prod-deploy", "handed-out"]);
+        assert_eq!(secrets(&platform, Purpose::Teardown), ["tiphys-prod-teardown"]);
         platform.argocd.access = ArgoCdAccess::Kubernetes;
         assert_eq!(secrets(&platform, Purpose::Deploy), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_server_at_an_address_takes_no_port_forward() {
+        let mut platform = platform("prod");
+        let forwards = |platform: &Platform| {
+            let here = grants(platform, Purpose::Deploy).here;
+            here.iter().any(|rule| rule.resources == Some(vec!["pods/portforward".to_owned()]))
+        };
+        assert!(forwards(&platform));
+        let host = "argocd.example.org".to_owned();
+        platform.argocd.server.address = Some(ServerAddress { host, port: 443 });
+        assert!(!forwards(&platform));
     }
 
     #[test]

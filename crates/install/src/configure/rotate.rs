@@ -15,7 +15,8 @@ use super::tokens::{self, TokenIssuer};
 use tiphys_cluster::encoded;
 use tiphys_cluster::names::{FIELD_MANAGER, Purpose};
 
-/// Registers new tokens, hands them out, and only then revokes the old ones.
+/// Registers new tokens, hands them out, and only then revokes the old ones. Those that others have
+/// handed out stay.
 pub async fn rotate(client: &Client, platform: &Platform) -> Result<(), TokenUpdateError> {
     let mut attempts = 1;
     let new = loop {
@@ -24,11 +25,10 @@ pub async fn rotate(client: &Client, platform: &Platform) -> Result<(), TokenUpd
             Ok(new) => break new,
         }
     };
-    let namespace = &platform.argocd.namespace;
-    let keys = keys::keys(client, namespace).await?;
-    let server = keys::server(client, namespace, &keys).await?;
+    let keys = keys::keys(client, &platform.argocd.namespace).await?;
+    let server = keys::server(client, &platform.argocd, &keys).await?;
     for (purpose, token) in &new {
-        let object = tokens::secret(platform, *purpose, token, &server);
+        let object = tokens::secret(platform, *purpose, Some(token), &server);
         write(client, object, How::Apply).await?;
     }
     while let Err(error) = revoke(client, platform, &new).await {
@@ -45,7 +45,7 @@ async fn register(
     let mint = TokenIssuer { platform, key: &keys.key, now: now() };
     let mut new = Vec::new();
     let mut lists = Map::new();
-    for purpose in Purpose::ALL {
+    for purpose in tokens::own_purposes(platform) {
         let key = tokens::registry_key(purpose);
         let token = mint.another(purpose, keys.get(&key))?;
         lists.extend(token.registry.map(|list| (key, encoded(list).into())));

@@ -146,6 +146,18 @@ pub(super) fn without(
     Ok(Some(Value::Array(registry)))
 }
 
+/// A list of tokens as `argocd-secret` has it: none rather than an empty one.
+pub(super) fn written(list: &Value) -> Value {
+    let none = list.as_array().is_some_and(Vec::is_empty);
+    if none { Value::Null } else { encoded(list.to_string()).into() }
+}
+
+/// Whose tokens are ours to make: others are handed out by Argo CD's administrators.
+pub(super) fn own_purposes(platform: &Platform) -> impl Iterator<Item = Purpose> {
+    let is_own = |purpose: &Purpose| purpose.given_token_secret(platform).is_none();
+    Purpose::ALL.into_iter().filter(is_own)
+}
+
 /// What the ids of a platform's tokens begin with. Platforms have no dot in their names, and a
 /// colon would mean something in the path of Argo CD's API, so that nobody could revoke them.
 fn prefix(platform: &Platform) -> String {
@@ -170,14 +182,17 @@ fn random() -> Result<String, TokenError> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The Secret with a token, and with how Argo CD's API server is reached.
+/// The Secret with a token, unless that is elsewhere, and with how Argo CD's API server is reached.
 pub(super) fn secret(
     platform: &Platform,
     purpose: Purpose,
-    token: &SecretString,
+    token: Option<&SecretString>,
     server: &Server,
 ) -> Value {
-    let mut data = json!({ "token": encoded(token.expose_secret()) });
+    let mut data = json!({});
+    if let Some(token) = token {
+        data["token"] = encoded(token.expose_secret()).into();
+    }
     if let Some(certificate) = &server.certificate {
         data["ca.crt"] = encoded(certificate).into();
     }
@@ -195,6 +210,8 @@ pub(super) fn secret(
 
 #[cfg(test)]
 mod tests {
+    use tiphys_model::SecretName;
+
     use super::*;
     use crate::configure::objects::tests::platform;
 
@@ -275,6 +292,18 @@ mod tests {
         let both = left(r#"[{"id":"prod.1"},{"id":"other.1"},{"id":"prod.2"}]"#);
         assert_eq!(both, Some(json!([{ "id": "other.1" }])));
         assert_eq!(without(&platform, Purpose::Deploy, None).unwrap(), None);
+    }
+
+    #[test]
+    fn a_token_that_others_hand_out_is_not_made_here() {
+        let mut platform = platform("prod");
+        platform.argocd.server.token_secret = Some(SecretName::parse("handed-out").unwrap());
+        assert_eq!(own_purposes(&platform).collect::<Vec<_>>(), [Purpose::Teardown]);
+        let server = Server { certificate: None, path: "/argocd".to_owned() };
+        let secret = secret(&platform, Purpose::Deploy, None, &server);
+        assert_eq!(secret["data"], json!({ "path": encoded("/argocd") }));
+        assert_eq!(written(&json!([])), Value::Null);
+        assert_eq!(written(&json!([1])), json!(encoded("[1]")));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::Index;
+use tiphys_model::api_server::{ApiServer, ServerAddress, ServerTls};
 use tiphys_model::criterion::{HttpCriterion, ResourceCriterion, ServiceCriterion};
 use tiphys_model::graph::Edge;
 use tiphys_model::platform::{
@@ -17,7 +18,8 @@ use tiphys_model::platform::{
     Timeouts,
 };
 use tiphys_model::{
-    App, AppIx, AppName, Criterion, Graph, GroupName, Platform, PlatformName, Scope, StackName,
+    App, AppIx, AppName, Criterion, Graph, GroupName, Platform, PlatformName, Scope, SecretName,
+    StackName,
 };
 
 /// Enough for forks, joins and full groups; few enough that a failure can be drawn on paper.
@@ -198,14 +200,36 @@ fn source() -> impl Strategy<Value = Source> {
 fn argocd() -> impl Strategy<Value = ArgoCd> {
     let access = prop_oneof![Just(ArgoCdAccess::Api), Just(ArgoCdAccess::Kubernetes)];
     let projects = btree_set(text(), 1..3).prop_map(|all| all.into_iter().collect());
-    (text(), projects, text(), access, allowed()).prop_map(
-        |(namespace, projects, root_project, access, allowed)| ArgoCd {
+    (text(), projects, text(), access, server(), allowed()).prop_map(
+        |(namespace, projects, root_project, access, server, allowed)| ArgoCd {
             namespace,
             projects,
             root_project,
             has_root_app: true,
             access,
+            // Who does not act through the API reaches no server.
+            server: if access == ArgoCdAccess::Api { server } else { ApiServer::default() },
             allowed,
+        },
+    )
+}
+
+fn server() -> impl Strategy<Value = ApiServer> {
+    const PEM: &str = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n";
+    let host = prop_oneof!["[a-z0-9]{1,9}(\\.[a-z]{1,9})?", Just("2001:db8::1".to_owned())];
+    let address = (host, 1..=u16::MAX).prop_map(|(host, port)| ServerAddress { host, port });
+    let tls = prop_oneof![
+        Just(ServerTls::Default),
+        Just(ServerTls::Authority(PEM.to_owned())),
+        Just(ServerTls::Off),
+    ];
+    let secret = "[a-z0-9]{1,9}".prop_map(|name| SecretName::parse(&name).unwrap());
+    (option::of(address), tls, option::of("(/[a-z]{1,9}){0,2}"), option::of(secret)).prop_map(
+        |(address, tls, root_path, token_secret)| ApiServer {
+            address,
+            tls,
+            root_path,
+            token_secret,
         },
     )
 }

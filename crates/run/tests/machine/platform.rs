@@ -132,6 +132,7 @@ impl Builder {
                 root_project: "platform-root".to_owned(),
                 has_root_app: true,
                 access: tiphys_model::platform::ArgoCdAccess::default(),
+                server: tiphys_model::ApiServer::default(),
                 allowed: tiphys_model::platform::Allowed::default(),
             },
             policies: self.policies,

@@ -7,7 +7,7 @@ use tiphys_expression::{Expression, ExpressionError};
 use tiphys_model::bootstrap::Installer;
 use tiphys_model::duration::{self, DurationError};
 use tiphys_model::platform::{AppType, ArgoCdAccess, Hold};
-use tiphys_model::{AppName, GroupName, NameError, PlatformName, StackName};
+use tiphys_model::{AppName, GroupName, NameError, PlatformName, SecretName, StackName};
 
 use super::{Decode, expected};
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
@@ -202,6 +202,7 @@ decode_name! {
     StackName: "a stack";
     GroupName: "a group";
     PlatformName: "a platform";
+    SecretName: "a Secret";
 }
 
 pub(crate) fn bad_name(node: Node<'_>, text: &str, noun: &str, error: &NameError) -> Diagnostic {

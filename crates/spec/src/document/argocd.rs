@@ -1,8 +1,10 @@
 //! The platform's part of Argo CD, as the file says it.
 
+use tiphys_model::SecretName;
 use tiphys_model::platform::{ArgoCdAccess, GroupKind};
 
 use super::object::document;
+use super::server::{Certificates, RootPath, ServerText};
 use crate::decode::{Decode, Fields, List};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 #[cfg(test)]
@@ -12,7 +14,7 @@ use crate::yaml::Node;
 
 document! {
     #[derive(Default)]
-    #[schemars(rename = "ArgoCD")]
+    #[schemars(rename = "ArgoCD", extend("allOf" = schema::api_server_rules()))]
     ArgoCdDocument, "the Argo CD settings" {
         /// `argocd` unless given.
         #[schemars(schema_with = "schema::text")]
@@ -30,7 +32,26 @@ document! {
         /// How a run acts on Argo CD: through its API, or, where it has none, through the fields of
         /// Applications.
         #[schemars(schema_with = "schema::access")]
-        access: Option<ArgoCdAccess> = optional("access"),
+        access: Option<Spanned<ArgoCdAccess>> = optional("access"),
+        /// Argo CD's API server: `HOST`, `HOST:PORT` or `https://HOST:PORT`. Found in the cluster
+        /// unless given.
+        #[schemars(schema_with = "schema::server")]
+        server: Option<Spanned<ServerText>> = optional("server"),
+        /// Certificates in PEM that the API server is trusted by. Unless given, those that `configure`
+        /// has found, or with `server` the authorities that the machine trusts.
+        #[schemars(schema_with = "schema::certificates")]
+        ca: Option<Spanned<Certificates>> = optional("ca"),
+        /// A Secret in Argo CD's namespace whose key `token` runs deploy with; `tiphys-PLATFORM-deploy`,
+        /// which `configure` makes, unless given.
+        #[schemars(schema_with = "schema::app_name")]
+        token_secret: Option<Spanned<SecretName>> = optional("tokenSecret"),
+        /// The path below which the API server serves; as `configure` has found it unless given.
+        #[schemars(schema_with = "schema::root_path")]
+        root_path: Option<Spanned<RootPath>> = optional("rootPath"),
+        /// Plain HTTP to the API server; `false` unless given. A server in the cluster that is told
+        /// to serve without TLS is found out without it.
+        #[schemars(with = "bool")]
+        insecure: Option<Spanned<bool>> = optional("insecure"),
         /// Repositories that apps may come from, as globs; any unless given.
         #[schemars(schema_with = "schema::texts")]
         sources: Option<List<String>> = optional("sources"),

@@ -4,12 +4,12 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use tiphys_model::platform::{
-    Allowed, ArgoCd, Destination, DestinationCluster, Environment, Group, Hold, Policies, Source,
-    SourceTool, TeardownPolicy,
+    Allowed, ArgoCd, ArgoCdAccess, Destination, DestinationCluster, Environment, Group, Hold,
+    Policies, Source, SourceTool, TeardownPolicy,
 };
 use tiphys_model::{Bootstrap, GroupName, PlatformName};
 
-use super::{bootstrap, positive};
+use super::{bootstrap, positive, server};
 use crate::decode::List;
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::document::argocd::{ArgoCdDocument, DestinationDocument};
@@ -167,13 +167,15 @@ pub(crate) fn resolve(name: PlatformName, spec: SpecDocument, problems: &mut Dia
     }
 }
 
-fn argocd(given: ArgoCdDocument, has_root_app: bool, problems: &mut Diagnostics) -> ArgoCd {
+fn argocd(mut given: ArgoCdDocument, has_root_app: bool, problems: &mut Diagnostics) -> ArgoCd {
+    let server = server::resolve(&mut given, problems);
     ArgoCd {
         namespace: given.namespace.unwrap_or_else(|| "argocd".to_owned()),
         projects: projects(given.project, given.projects, problems),
         root_project: given.root_project.unwrap_or_else(|| "platform-root".to_owned()),
         has_root_app,
-        access: given.access.unwrap_or_default(),
+        access: given.access.map_or_else(ArgoCdAccess::default, |access| access.value),
+        server,
         allowed: Allowed {
             sources: given.sources.map(|given| given.items),
             destinations: given.destinations.map(|given| destinations(given.items)),

@@ -112,6 +112,7 @@ fn annotated(platform: Platform) -> Platform {
             root_project: text("platform-root"),
             has_root_app: false,
             access: tiphys_model::platform::ArgoCdAccess::default(),
+            server: tiphys_model::ApiServer::default(),
             allowed: tiphys_model::platform::Allowed::default(),
         },
         policies: Policies {

@@ -27,6 +27,11 @@ spec:
     project: platform
     rootProject: platform-root
     access: api
+    server: https://argocd.example.org:8443
+    ca: "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n"
+    tokenSecret: argocd-token
+    rootPath: /argocd
+    insecure: false
     sources: ["https://git.example/*"]
     destinations:
       - { server: https://kubernetes.default.svc, namespace: "team-*" }
@@ -116,8 +121,8 @@ const NO_NAMES: [&str; 56] = [
 
 /// Values that could also be names.
 #[rustfmt::skip]
-const NAMES: [&str; 16] = [
-    "word", "yes", "always", "during-run", "vault", "simple", "5m", "0h90m", "1h30m5s", "30m1h",
+const NAMES: [&str; 19] = [
+    "word", "yes", "kubernetes", "http://a", "https://a/b", "always", "during-run", "vault", "simple", "5m", "0h90m", "1h30m5s", "30m1h",
     "1.5h", "a.b", "1e", "0x", "\"1\"", "\"true\"",
 ];
 

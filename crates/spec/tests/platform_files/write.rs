@@ -1,5 +1,6 @@
 //! A platform as the YAML that describes it, field by field.
 
+use tiphys_model::api_server::{ApiServer, ServerTls};
 use tiphys_model::criterion::ServiceCriterion;
 use tiphys_model::duration;
 use tiphys_model::platform::{
@@ -43,6 +44,7 @@ pub(crate) fn head(platform: &Platform) -> Vec<(String, Yaml)> {
             }),
         ),
     ];
+    settings.extend(server(&argocd.server));
     settings.extend(allowed(&argocd.allowed));
     let mut fields = vec![
         field("hold", Yaml::plain(hold)),
@@ -72,6 +74,24 @@ pub(crate) fn head(platform: &Platform) -> Vec<(String, Yaml)> {
             given.push(field("directory", Yaml::map([("recurse", recurse)])));
         }
         fields.push(field("source", Yaml::Map(given)));
+    }
+    fields
+}
+
+fn server(server: &ApiServer) -> Vec<(String, Yaml)> {
+    let ApiServer { address, tls, root_path, token_secret } = server;
+    let mut fields = Vec::new();
+    fields.extend(address.as_ref().map(|at| field("server", Yaml::quoted(&at.to_string()))));
+    // No path at all is written, too.
+    let path = root_path.as_ref().map(|path| if path.is_empty() { "/" } else { path });
+    fields.extend(path.map(|path| field("rootPath", Yaml::quoted(path))));
+    fields.extend(
+        token_secret.as_ref().map(|name| field("tokenSecret", Yaml::quoted(name.as_str()))),
+    );
+    match tls {
+        ServerTls::Default => {}
+        ServerTls::Authority(pem) => fields.push(field("ca", Yaml::quoted(pem))),
+        ServerTls::Off => fields.push(field("insecure", Yaml::plain("true"))),
     }
     fields
 }

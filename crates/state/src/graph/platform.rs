@@ -9,7 +9,7 @@ use tiphys_model::graph::Edge;
 use tiphys_model::platform::{
     Allowed, ArgoCd, ArgoCdAccess, Group, GroupKind, Hold, Policies, TeardownPolicy,
 };
-use tiphys_model::{AppIx, Graph, GroupName, Platform, PlatformName};
+use tiphys_model::{ApiServer, AppIx, Graph, GroupName, Platform, PlatformName};
 
 use super::{DeployedApp, DeployedGraph, GraphError};
 
@@ -34,6 +34,13 @@ pub struct Settings {
     /// An older Tiphys has not noted it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     disposable: Vec<GroupKind>,
+    /// How Argo CD's API server is reached, where the platform file said so.
+    #[serde(default, skip_serializing_if = "is_default")]
+    server: ApiServer,
+}
+
+fn is_default(server: &ApiServer) -> bool {
+    *server == ApiServer::default()
 }
 
 impl Settings {
@@ -51,6 +58,7 @@ impl Settings {
             groups: groups.map(|g| (g.name.to_string(), g.concurrency.get())).collect(),
             timeout_seconds: platform.policies.timeout.as_secs(),
             disposable: platform.teardown.disposable.clone(),
+            server: platform.argocd.server.clone(),
         }
     }
 
@@ -61,6 +69,7 @@ impl Settings {
             root_project: self.root_project.clone(),
             has_root_app: !self.rootless,
             access: if self.through_fields { ArgoCdAccess::Kubernetes } else { ArgoCdAccess::Api },
+            server: self.server.clone(),
             // Only `configure` asks, which is given the platform file.
             allowed: Allowed::default(),
         }

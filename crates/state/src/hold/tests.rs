@@ -37,6 +37,7 @@ fn argocd(projects: &[&str]) -> ArgoCd {
         root_project: "roots".to_owned(),
         has_root_app: false,
         access: tiphys_model::platform::ArgoCdAccess::default(),
+        server: tiphys_model::ApiServer::default(),
         allowed: tiphys_model::platform::Allowed::default(),
     }
 }

@@ -146,6 +146,9 @@ impl Phase1<'_> {
         for object in &configured.left_out {
             tell(object.to_string());
         }
+        if let Some(given) = &configured.given_token {
+            tell(given.to_string());
+        }
         objects.extend(configured.changes.iter().map(Written::from));
         Ok(objects)
     }

@@ -17,7 +17,7 @@ pub(crate) fn run(args: &ConfigureArgs) -> Result<(), Failure> {
     let access = args.setup.cluster.access();
     let mounted = args.setup.credentials.read()?;
     target::tell(&access)?;
-    let Configured { changes, left_out } = runtime::block_on(async {
+    let Configured { changes, left_out, given_token } = runtime::block_on(async {
         let client = access.client().await?;
         Ok(configure(&client, &platform, &mounted, mode).await?)
     })?;
@@ -28,6 +28,9 @@ pub(crate) fn run(args: &ConfigureArgs) -> Result<(), Failure> {
     written::print(&objects, args.output)?;
     for object in left_out {
         output::note(&object.to_string());
+    }
+    if let Some(given) = given_token {
+        output::note(&given.to_string());
     }
     if mode == Mode::DryRun {
         output::note("this was a dry run: nothing was changed");

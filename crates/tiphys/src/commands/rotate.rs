@@ -1,6 +1,6 @@
 //! `tiphys rotate-credentials`: new tokens for old ones.
 
-use tiphys_cluster::names;
+use tiphys_cluster::names::{self, Purpose};
 use tiphys_install::bootstrap::{Rotation, rotate_own};
 use tiphys_install::configure;
 
@@ -19,6 +19,11 @@ pub(crate) fn run(args: &RotateArgs) -> Result<(), Failure> {
         Ok(rotate_own(&client, &platform).await?)
     })?;
     output::note("the tokens are new, and the old ones are revoked");
+    if let Some(secret) = Purpose::Deploy.given_token_secret(&platform) {
+        output::note(&format!(
+            "the token in the Secret {secret} is kept: `spec.argocd.tokenSecret` names it"
+        ));
+    }
     if password == Rotation::Rotated {
         let secret = names::admin(&platform);
         output::note(&format!("the password of `admin` is new: the Secret {secret} has it"));
