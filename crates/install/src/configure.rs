@@ -21,6 +21,7 @@ mod rotate;
 mod sets_policy;
 mod tokens;
 mod trust;
+mod webhook;
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -181,6 +182,7 @@ pub async fn configure(
         check_manual(intent.change())?;
         intents.push(intent);
     }
+    let webhook = webhook::intent(client, platform, mounted).await?;
     let mut tokens = tried_tokens(client, platform).await?;
     if mode == Mode::Apply {
         for intent in &intents {
@@ -191,8 +193,13 @@ pub async fn configure(
             again(&mut attempts, error.into())?;
             tokens = tried_tokens(client, platform).await?;
         }
+        // In the Secret whose version the tokens were made for, so after them.
+        if let Some(webhook) = &webhook {
+            webhook.carry_out().await?;
+        }
     }
-    let changes = intents.into_iter().chain(tokens).map(Intent::into_change).collect();
+    let all = intents.into_iter().chain(tokens).chain(webhook);
+    let changes = all.map(Intent::into_change).collect();
     Ok(Configured { changes, left_out, given_token: given_token(client, platform).await? })
 }
 

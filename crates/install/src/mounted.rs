@@ -25,6 +25,8 @@ pub struct Mounted {
     pub registry: Option<SecretString>,
     /// Certificates, in PEM, that registries are known by.
     pub registry_authority: Option<String>,
+    /// What Git servers sign their calls of Argo CD's webhook with.
+    pub webhook_secret: Option<SecretString>,
     /// How many files there are for the DNS provider. What they must be only the provider knows.
     pub dns: usize,
 }
@@ -57,6 +59,10 @@ pub enum MountedError {
     TwoLogins {
         folder: PathBuf,
     },
+    /// Argo CD would take an empty secret for none, and believe everybody.
+    EmptySecret {
+        path: PathBuf,
+    },
     /// The folder is not that of a repository.
     Repository {
         folder: PathBuf,
@@ -79,6 +85,12 @@ impl Explain for MountedError {
                 format!("{} holds both `ssh-privatekey` and `password`", folder.display()),
             )
             .hint("leave one of them out"),
+            MountedError::EmptySecret { path } => Explanation::new(
+                Exit::Configuration,
+                format!("the webhook secret in {} is empty", path.display()),
+                "without a secret, Argo CD accepts webhook calls from everybody",
+            )
+            .hint("write a random text into the file, or remove it"),
             MountedError::Repository { folder, why } => Explanation::new(
                 Exit::Configuration,
                 format!("{} says nothing of a repository", folder.display()),
@@ -103,6 +115,7 @@ impl Mounted {
             repositories: repositories::read(&own)?,
             registry: docker.map(SecretString::from),
             registry_authority: text(&registry.join("ca.crt"))?,
+            webhook_secret: webhook_secret(&folder.join("argocd/webhook-secret"))?,
             dns: files(&folder.join("dns"))?,
         })
     }
@@ -117,6 +130,15 @@ impl Mounted {
         let keys: Vec<&str> = all.filter_map(|git| git.known_hosts.as_deref()).collect();
         (!keys.is_empty()).then(|| keys.join("\n"))
     }
+}
+
+fn webhook_secret(file: &Path) -> Result<Option<SecretString>, MountedError> {
+    let Some(secret) = text(file)? else { return Ok(None) };
+    let secret = trimmed(&secret.into());
+    if secret.expose_secret().is_empty() {
+        return Err(MountedError::EmptySecret { path: file.to_owned() });
+    }
+    Ok(Some(secret))
 }
 
 /// How to log in to the repository that a folder is about.
@@ -201,6 +223,20 @@ mod tests {
         };
         assert_eq!((username.as_str(), password.expose_secret()), ("git", "hunter2"));
         assert!(!format!("{mounted:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn a_webhook_secret_is_read_without_its_line_break_and_not_empty() {
+        let read = |content: &str| {
+            let folder = folder(&[("argocd/webhook-secret", content)]);
+            Mounted::read(folder.path())
+        };
+        let mounted = read("hunter2\n").unwrap();
+        assert_eq!(mounted.webhook_secret.as_ref().unwrap().expose_secret(), "hunter2");
+        assert!(!format!("{mounted:?}").contains("hunter2"));
+        let error = read("\n").unwrap_err();
+        assert_eq!(error.explain().exit, Exit::Configuration);
+        assert!(matches!(error, MountedError::EmptySecret { .. }), "{error}");
     }
 
     #[test]

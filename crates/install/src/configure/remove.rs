@@ -72,8 +72,14 @@ pub async fn remove(
         again(&mut attempts, error)?;
     }
     let manager = names::own(platform);
-    for name in ["argocd-rbac-cm", AUTHORITIES, SETTINGS] {
-        let_go(client, platform, name, |managers| {
+    let common = [
+        ("ConfigMap", "argocd-rbac-cm"),
+        ("ConfigMap", AUTHORITIES),
+        ("ConfigMap", SETTINGS),
+        ("Secret", ARGOCD_SECRET),
+    ];
+    for object in common {
+        let_go(client, platform, object, |managers| {
             managers.contains(&manager).then(|| manager.clone())
         })
         .await?;
@@ -84,7 +90,7 @@ pub async fn remove(
         let last = managers.contains(definitions::MANAGER) && !managers.iter().any(platform);
         last.then(|| definitions::MANAGER.to_owned())
     };
-    let_go(client, platform, SETTINGS, last).await?;
+    let_go(client, platform, ("ConfigMap", SETTINGS), last).await?;
     for (version, kind, name) in objects {
         delete_own(client, platform, version, kind, &name).await?;
     }
@@ -126,24 +132,24 @@ async fn revoke(client: &Client, platform: &Platform) -> Result<(), TokenUpdateE
 }
 
 /// An apply without the keys gives them up; what other managers hold too stays. In whose name
-/// that is done, if at all, depends on who manages the ConfigMap.
+/// that is done, if at all, depends on who manages the object. Its values are not read.
 async fn let_go(
     client: &Client,
     platform: &Platform,
-    name: &str,
+    (kind, name): (&str, &str),
     who: impl Fn(&BTreeSet<String>) -> Option<String>,
 ) -> Result<(), RequestError> {
     let namespace = &platform.argocd.namespace;
-    let maps = api(client, Some(namespace), "v1", "ConfigMap");
-    let what = format!("the ConfigMap {name} in {namespace} cannot be written");
-    let found = maps.get_opt(name).await.map_err(RequestError::because(&what))?;
+    let objects = api(client, Some(namespace), "v1", kind);
+    let what = format!("the {kind} {name} in {namespace} cannot be written");
+    let found = objects.get_metadata_opt(name).await.map_err(RequestError::because(&what))?;
     let managers = found.iter().flat_map(ResourceExt::managed_fields);
     let managers = managers.filter_map(|entry| entry.manager.clone()).collect();
     let Some(manager) = who(&managers) else { return Ok(()) };
     let nothing = json!({
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "namespace": namespace },
+        "apiVersion": "v1", "kind": kind, "metadata": { "name": name, "namespace": namespace },
     });
-    let applied = maps.patch(name, &PatchParams::apply(&manager), &Patch::Apply(&nothing)).await;
+    let applied = objects.patch(name, &PatchParams::apply(&manager), &Patch::Apply(&nothing)).await;
     applied.map(|_| ()).map_err(RequestError::because(what))
 }
 
