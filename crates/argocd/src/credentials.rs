@@ -179,12 +179,11 @@ fn endpoint(
 ) -> Result<Endpoint, CertificateError> {
     let server = &platform.argocd.server;
     let security = match (&server.tls, &server.address, found.remove("ca.crt")) {
-        (ServerTls::Off, _, _) => Security::Plain,
+        // The second is as `tiphys configure` leaves it where Argo CD serves without TLS.
+        (ServerTls::Off, _, _) | (ServerTls::Default, None, None) => Security::Plain,
         (ServerTls::Authority(pem), _, _) => Security::trusting(pem.as_bytes())?,
         (ServerTls::Default, Some(_), _) => Security::public(),
         (ServerTls::Default, None, Some(certificate)) => Security::trusting(&certificate.0)?,
-        // As `tiphys configure` leaves it where Argo CD serves without TLS.
-        (ServerTls::Default, None, None) => Security::Plain,
     };
     let endpoint = match &server.address {
         Some(address) => Endpoint::at(address.clone(), security),

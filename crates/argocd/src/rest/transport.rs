@@ -47,7 +47,7 @@ pub struct Endpoint {
 
 #[derive(Clone)]
 enum Place {
-    Cluster(ServerPods),
+    Cluster(Box<ServerPods>),
     Address(ServerAddress),
 }
 
@@ -129,7 +129,7 @@ impl Endpoint {
     /// The server in the cluster.
     #[must_use]
     pub fn new(client: Client, namespace: &str, security: Security) -> Self {
-        let place = Place::Cluster(ServerPods::new(client, namespace));
+        let place = Place::Cluster(Box::new(ServerPods::new(client, namespace)));
         Endpoint { place, security, path: "".into() }
     }
 

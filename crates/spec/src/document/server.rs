@@ -83,28 +83,34 @@ impl ServerText {
             return Err(AddressProblem::UserInfo);
         }
         let (host, port) = match authority.strip_prefix('[') {
-            Some(rest) => {
-                let (address, after) = rest.split_once(']').ok_or(AddressProblem::Host)?;
-                address.parse::<Ipv6Addr>().map_err(|_| AddressProblem::Host)?;
-                let port = after.strip_prefix(':');
-                if port.is_none() && !after.is_empty() {
-                    return Err(AddressProblem::Host);
-                }
-                (address, port)
-            }
-            None => {
-                let (host, port) = match authority.split_once(':') {
-                    Some((host, port)) => (host, Some(port)),
-                    None => (authority, None),
-                };
-                if !host.split('.').all(is_label) {
-                    return Err(AddressProblem::Host);
-                }
-                (host, port)
-            }
+            Some(rest) => ipv6(rest)?,
+            None => named(authority)?,
         };
         Ok(ServerText { scheme, host: host.to_owned(), port: port.map(parse_port).transpose()? })
     }
+}
+
+/// The address, whose first bracket is gone, and the port.
+fn ipv6(rest: &str) -> Result<(&str, Option<&str>), AddressProblem> {
+    let (address, after) = rest.split_once(']').ok_or(AddressProblem::Host)?;
+    address.parse::<Ipv6Addr>().map_err(|_| AddressProblem::Host)?;
+    let port = after.strip_prefix(':');
+    if port.is_none() && !after.is_empty() {
+        return Err(AddressProblem::Host);
+    }
+    Ok((address, port))
+}
+
+/// A DNS name or an IPv4 address, and the port.
+fn named(authority: &str) -> Result<(&str, Option<&str>), AddressProblem> {
+    let (host, port) = match authority.split_once(':') {
+        Some((host, port)) => (host, Some(port)),
+        None => (authority, None),
+    };
+    if !host.split('.').all(is_label) {
+        return Err(AddressProblem::Host);
+    }
+    Ok((host, port))
 }
 
 /// One part of a DNS name or of an IPv4 address.
@@ -166,7 +172,10 @@ fn has_certificates(text: &str) -> bool {
         let data = digits.trim_end_matches('=');
         let padding = digits.len() - data.len();
         let digit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
-        !data.is_empty() && padding <= 2 && digits.len() % 4 == 0 && data.bytes().all(digit)
+        !data.is_empty()
+            && padding <= 2
+            && digits.len().is_multiple_of(4)
+            && data.bytes().all(digit)
     };
     blocks.peek().is_some()
         && blocks.all(|block| block.split_once(END).is_some_and(|(body, _)| is_base64(body)))
