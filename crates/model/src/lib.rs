@@ -26,7 +26,7 @@ pub use exit::Exit;
 pub use explain::{Explain, Explanation, chain};
 pub use graph::{AppIx, Graph};
 pub use health::{Health, SyncStatus};
-pub use name::{AppName, GroupName, NameError, PlatformName, SecretName, StackName};
+pub use name::{AppName, GroupName, NameError, NamespaceName, PlatformName, SecretName, StackName};
 pub use operation::OperationId;
 pub use plan::{Plan, PlannedApp, Role};
 pub use platform::{App, Platform};

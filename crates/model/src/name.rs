@@ -111,6 +111,8 @@ names! {
     StackName: LABEL;
     /// The name of a concurrency group.
     GroupName: LABEL;
+    /// The name of a namespace of Kubernetes.
+    NamespaceName: LABEL;
     /// The name of a platform; `tiphys-NAME` is its Lease and its ConfigMap.
     PlatformName: PLATFORM;
     /// The name of a Secret.

@@ -9,7 +9,7 @@ use crate::api_server::ApiServer;
 use crate::bootstrap::Bootstrap;
 use crate::criterion::Criterion;
 use crate::graph::{AppIx, Graph};
-use crate::name::{AppName, GroupName, PlatformName, StackName};
+use crate::name::{AppName, GroupName, NamespaceName, PlatformName, StackName};
 
 /// Everything one platform file describes. Apps are sorted by name, and `graph` speaks of
 /// positions in that order, so equal platforms are equal values however their files are sorted.
@@ -56,6 +56,9 @@ pub enum SourceTool {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArgoCd {
     pub namespace: String,
+    /// Other namespaces where Applications of the platform may be, each once. Argo CD watches them,
+    /// too: its `application.namespaces`.
+    pub application_namespaces: Vec<NamespaceName>,
     /// The AppProjects of the apps; at least one. Others may have Applications there too.
     pub projects: Vec<String>,
     pub root_project: String,
@@ -67,6 +70,36 @@ pub struct ArgoCd {
 }
 
 impl ArgoCd {
+    /// Where Applications of the platform may be, Argo CD's own namespace first.
+    pub fn all_namespaces(&self) -> impl Iterator<Item = &str> {
+        let others = self.application_namespaces.iter().map(NamespaceName::as_str);
+        [self.namespace.as_str()].into_iter().chain(others)
+    }
+
+    /// What Argo CD calls an Application on the objects that it applies: by its name, with the
+    /// namespace before it if that is not Argo CD's own.
+    #[must_use]
+    pub fn instance_name(&self, namespace: &str, app: &str) -> String {
+        if namespace.is_empty() || namespace == self.namespace {
+            app.to_owned()
+        } else {
+            format!("{namespace}_{app}")
+        }
+    }
+
+    /// The app that Argo CD means by such a name, if it may be in that namespace. Neither names of
+    /// apps nor of namespaces have an underscore in them.
+    #[must_use]
+    pub fn app_of_instance<'a>(&self, instance: &'a str) -> Option<&'a str> {
+        match instance.split_once('_') {
+            None => Some(instance),
+            Some((namespace, app)) => {
+                let known = |other: &NamespaceName| other.as_str() == namespace;
+                self.application_namespaces.iter().any(known).then_some(app)
+            }
+        }
+    }
+
     /// Whether apps of the platform may be in this project.
     #[must_use]
     pub fn has_apps_in(&self, project: &str) -> bool {

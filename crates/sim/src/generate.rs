@@ -80,6 +80,7 @@ pub fn platform(shape: Shape, chance: &mut Chance) -> Platform {
         teardown: tiphys_model::platform::TeardownPolicy::default(),
         argocd: ArgoCd {
             namespace: "argocd".to_owned(),
+            application_namespaces: Vec::new(),
             projects: vec!["platform".to_owned()],
             root_project: "platform-root".to_owned(),
             has_root_app: true,

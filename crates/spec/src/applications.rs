@@ -11,9 +11,9 @@
 
 mod waves;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
-use tiphys_model::{AppName, Platform, PlatformName, StackName};
+use tiphys_model::{AppName, NamespaceName, Platform, PlatformName, StackName};
 
 use crate::decode::{Decode, List, bad_name, refuse_duplicates};
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
@@ -45,8 +45,8 @@ pub fn platform_from_applications(
     sources: &Sources,
 ) -> Result<Platform, Diagnostics> {
     let mut problems = Diagnostics::default();
-    let head = resolve::head(name, SpecDocument::default(), &mut problems);
-    let apps = read_apps(&head, waves, sources, &mut problems);
+    let mut head = resolve::head(name, SpecDocument::default(), &mut problems);
+    let apps = read_apps(&mut head, waves, sources, &mut problems);
     let platform = resolve_platform(head, apps, sources, &mut problems);
     problems.into_result(platform)
 }
@@ -59,27 +59,30 @@ pub fn platform_file_from_applications(
     sources: &Sources,
 ) -> Result<String, Diagnostics> {
     let mut problems = Diagnostics::default();
-    let head = resolve::head(name, SpecDocument::default(), &mut problems);
-    let apps = read_apps(&head, waves, sources, &mut problems);
-    let text = written::platform_file(&head.name, &apps);
+    let mut head = resolve::head(name, SpecDocument::default(), &mut problems);
+    let apps = read_apps(&mut head, waves, sources, &mut problems);
+    let text = written::platform_file(&head, &apps);
     let platform = resolve_platform(head, apps, sources, &mut problems);
     problems.into_result(platform.map(|_| text))
 }
 
+/// The namespaces that Applications name are those of the platform.
 fn read_apps(
-    head: &Head,
+    head: &mut Head,
     sync_waves: SyncWaves,
     sources: &Sources,
     problems: &mut Diagnostics,
 ) -> Apps {
     let mut apps = Apps { list: Vec::new(), incomplete: false };
     let mut waves = Waves::default();
+    let mut namespaces = BTreeSet::new();
     for (file, source) in sources.iter() {
         match yaml::compose(file, source) {
             Ok(tree) => {
                 for application in applications(tree.documents(), problems) {
-                    match read(application, &head.argocd.namespace, sync_waves, problems) {
-                        Some(Manifest { stack, app, wave }) => {
+                    match read(application, sync_waves, problems) {
+                        Some(Manifest { stack, app, wave, namespace }) => {
+                            namespaces.extend(namespace);
                             waves.insert(&app.name.value, wave);
                             apps.list.push((stack, app));
                         }
@@ -94,6 +97,8 @@ fn read_apps(
         }
     }
     waves.add_edges(&mut apps, problems);
+    namespaces.retain(|namespace: &NamespaceName| namespace.as_str() != head.argocd.namespace);
+    head.argocd.application_namespaces = namespaces.into_iter().collect();
     apps
 }
 
@@ -138,11 +143,12 @@ struct Manifest {
     app: AppDocument,
     /// `None`: it does not matter, or could not be read.
     wave: Option<Spanned<i64>>,
+    /// `None`: that of whoever applies it.
+    namespace: Option<NamespaceName>,
 }
 
 fn read(
     application: Node<'_>,
-    argocd_namespace: &str,
     sync_waves: SyncWaves,
     problems: &mut Diagnostics,
 ) -> Option<Manifest> {
@@ -156,7 +162,6 @@ fn read(
         return None;
     };
     refuse_duplicates(metadata, problems);
-    refuse_other_namespace(metadata, argocd_namespace, problems);
     let annotations = metadata.get("annotations");
     let annotation = |key| annotations.and_then(|node| node.get(key));
     if let Some(annotations) = annotations {
@@ -169,6 +174,7 @@ fn read(
     };
     // Everything is read before anything is missed, so that all problems show at once.
     let name = Decode::decode(name_node, problems);
+    let namespace = metadata.get("namespace").and_then(|node| Decode::decode(node, problems));
     let wave = match sync_waves {
         SyncWaves::Ignored => None,
         SyncWaves::Edges => waves::read(annotation(waves::ANNOTATION), name_node, problems),
@@ -186,7 +192,7 @@ fn read(
         tolerate_drift: List::default(),
         health: List::default(),
     };
-    Some(Manifest { stack: stack?, app, wave })
+    Some(Manifest { stack: stack?, app, wave, namespace })
 }
 
 /// Reads `a, b?`. An empty text is what a template makes of an empty list: no dependencies.
@@ -213,19 +219,6 @@ fn edges(node: Node<'_>, problems: &mut Diagnostics) -> List<DependencyDocument>
         }
     }
     list
-}
-
-fn refuse_other_namespace(metadata: Node<'_>, argocd: &str, problems: &mut Diagnostics) {
-    if let Some(node) = metadata.get("namespace")
-        && let Some(scalar) = node.scalar()
-        && scalar.text != argocd
-    {
-        let title = format!("the Application lives in the namespace {}", quoted(scalar.text));
-        problems.push(
-            Diagnostic::new(title, node.span(), format!("not `{argocd}`"))
-                .hint("this version knows Applications in Argo CD's own namespace only"),
-        );
-    }
 }
 
 fn refuse_unknown_annotations(annotations: Node<'_>, problems: &mut Diagnostics) {

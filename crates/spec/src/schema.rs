@@ -159,6 +159,10 @@ pub(crate) fn some_texts(generator: &mut SchemaGenerator) -> Schema {
     })
 }
 
+pub(crate) fn namespaces(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "items": label(generator), "uniqueItems": true })
+}
+
 pub(crate) fn kinds(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",

@@ -3,22 +3,29 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use tiphys_model::{PlatformName, StackName};
+use tiphys_model::StackName;
 
 use crate::document::{API_VERSION, AppDocument, DependencyDocument, KIND};
-use crate::resolve::Apps;
+use crate::resolve::{Apps, Head};
 
-/// Writes what Applications can say: names, stacks, types and dependencies, sorted by name, so that
-/// the order of their files does not show.
-pub(crate) fn platform_file(name: &PlatformName, apps: &Apps) -> String {
+/// Writes what Applications can say: names, namespaces, stacks, types and dependencies, sorted by
+/// name, so that the order of their files does not show.
+pub(crate) fn platform_file(head: &Head, apps: &Apps) -> String {
     let mut stacks: BTreeMap<&StackName, Vec<&AppDocument>> = BTreeMap::new();
     for (stack, app) in &apps.list {
         stacks.entry(stack).or_default().push(app);
     }
     let mut out = format!(
-        "apiVersion: {API_VERSION}\nkind: {KIND}\nmetadata:\n  name: {}\nspec:\n  stacks:\n",
-        plain_or_quoted(name.as_str())
+        "apiVersion: {API_VERSION}\nkind: {KIND}\nmetadata:\n  name: {}\nspec:\n",
+        plain_or_quoted(head.name.as_str())
     );
+    if !head.argocd.application_namespaces.is_empty() {
+        out += "  argocd:\n    applicationNamespaces:\n";
+    }
+    for namespace in &head.argocd.application_namespaces {
+        out += &format!("      - {}\n", plain_or_quoted(namespace.as_str()));
+    }
+    out += "  stacks:\n";
     for (stack, mut apps) in stacks {
         apps.sort_by_key(|app| &app.name.value);
         out += &format!("    - name: {}\n      apps:\n", plain_or_quoted(stack.as_str()));

@@ -63,6 +63,7 @@ fn platform(hold: Hold) -> Platform {
         teardown: tiphys_model::platform::TeardownPolicy::default(),
         argocd: ArgoCd {
             namespace: "argocd".to_owned(),
+            application_namespaces: Vec::new(),
             projects: vec!["apps".to_owned()],
             root_project: "roots".to_owned(),
             has_root_app: true,

@@ -162,6 +162,7 @@ pub(crate) mod tests {
             teardown: tiphys_model::platform::TeardownPolicy::default(),
             argocd: ArgoCd {
                 namespace: "argocd".to_owned(),
+                application_namespaces: Vec::new(),
                 projects: vec!["apps".to_owned()],
                 root_project: "roots".to_owned(),
                 has_root_app: true,

@@ -18,8 +18,8 @@ use tiphys_model::platform::{
     Timeouts,
 };
 use tiphys_model::{
-    App, AppIx, AppName, Criterion, Graph, GroupName, Platform, PlatformName, Scope, SecretName,
-    StackName,
+    App, AppIx, AppName, Criterion, Graph, GroupName, NamespaceName, Platform, PlatformName, Scope,
+    SecretName, StackName,
 };
 
 /// Enough for forks, joins and full groups; few enough that a failure can be drawn on paper.
@@ -200,8 +200,14 @@ fn source() -> impl Strategy<Value = Source> {
 fn argocd() -> impl Strategy<Value = ArgoCd> {
     let access = prop_oneof![Just(ArgoCdAccess::Api), Just(ArgoCdAccess::Kubernetes)];
     let projects = btree_set(text(), 1..3).prop_map(|all| all.into_iter().collect());
-    (text(), projects, text(), access, server(), allowed()).prop_map(
-        |(namespace, projects, root_project, access, server, allowed)| ArgoCd {
+    let others = btree_set("[a-z]{1,8}", 0..3);
+    (text(), others, projects, text(), access, server(), allowed()).prop_map(
+        |(namespace, others, projects, root_project, access, server, allowed)| ArgoCd {
+            application_namespaces: others
+                .iter()
+                .filter(|other| **other != namespace)
+                .map(|other| NamespaceName::parse(other).unwrap())
+                .collect(),
             namespace,
             projects,
             root_project,

@@ -7,7 +7,9 @@ use tiphys_expression::{Expression, ExpressionError};
 use tiphys_model::bootstrap::Installer;
 use tiphys_model::duration::{self, DurationError};
 use tiphys_model::platform::{AppType, ArgoCdAccess, Hold};
-use tiphys_model::{AppName, GroupName, NameError, PlatformName, SecretName, StackName};
+use tiphys_model::{
+    AppName, GroupName, NameError, NamespaceName, PlatformName, SecretName, StackName,
+};
 
 use super::{Decode, expected};
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
@@ -201,6 +203,7 @@ decode_name! {
     AppName: "an app";
     StackName: "a stack";
     GroupName: "a group";
+    NamespaceName: "a namespace";
     PlatformName: "a platform";
     SecretName: "a Secret";
 }

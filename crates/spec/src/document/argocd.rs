@@ -1,7 +1,7 @@
 //! The platform's part of Argo CD, as the file says it.
 
-use tiphys_model::SecretName;
 use tiphys_model::platform::{ArgoCdAccess, GroupKind};
+use tiphys_model::{NamespaceName, SecretName};
 
 use super::object::document;
 use super::server::{Certificates, RootPath, ServerText};
@@ -19,6 +19,10 @@ document! {
         /// `argocd` unless given.
         #[schemars(schema_with = "schema::text")]
         namespace: Option<String> = optional("namespace"),
+        /// Other namespaces where Applications of the platform may be; none unless given. Argo CD
+        /// must watch them: its setting `application.namespaces`.
+        #[schemars(schema_with = "schema::namespaces")]
+        application_namespaces: List<Spanned<NamespaceName>> = defaulted("applicationNamespaces"),
         /// The AppProject of the apps; `platform` unless given.
         #[schemars(schema_with = "schema::text")]
         project: Option<Spanned<String>> = optional("project"),

@@ -7,7 +7,7 @@ use tiphys_model::platform::{
     Allowed, ArgoCd, ArgoCdAccess, Destination, DestinationCluster, Environment, Group, Hold,
     Policies, Source, SourceTool, TeardownPolicy,
 };
-use tiphys_model::{Bootstrap, GroupName, PlatformName};
+use tiphys_model::{Bootstrap, GroupName, NamespaceName, PlatformName};
 
 use super::{bootstrap, positive, server};
 use crate::decode::List;
@@ -169,8 +169,10 @@ pub(crate) fn resolve(name: PlatformName, spec: SpecDocument, problems: &mut Dia
 
 fn argocd(mut given: ArgoCdDocument, has_root_app: bool, problems: &mut Diagnostics) -> ArgoCd {
     let server = server::resolve(&mut given, problems);
+    let namespace = given.namespace.unwrap_or_else(|| "argocd".to_owned());
     ArgoCd {
-        namespace: given.namespace.unwrap_or_else(|| "argocd".to_owned()),
+        application_namespaces: namespaces(given.application_namespaces, &namespace, problems),
+        namespace,
         projects: projects(given.project, given.projects, problems),
         root_project: given.root_project.unwrap_or_else(|| "platform-root".to_owned()),
         has_root_app,
@@ -182,6 +184,35 @@ fn argocd(mut given: ArgoCdDocument, has_root_app: bool, problems: &mut Diagnost
             cluster_kinds: given.cluster_kinds.map(|given| given.items),
         },
     }
+}
+
+/// Argo CD's own namespace need not be said: Applications may always be there.
+fn namespaces(
+    given: List<Spanned<NamespaceName>>,
+    own: &str,
+    problems: &mut Diagnostics,
+) -> Vec<NamespaceName> {
+    let mut different: Vec<Spanned<NamespaceName>> = Vec::new();
+    for namespace in given.items {
+        let name = quoted(namespace.value.as_str());
+        if let Some(first) = different.iter().find(|first| first.value == namespace.value) {
+            let title = format!("the namespace {name} is given twice");
+            problems.push(
+                Diagnostic::new(title, namespace.span, "again here")
+                    .related(first.span, "first here")
+                    .hint("keep one of them"),
+            );
+        } else if namespace.value.as_str() == own {
+            let title = format!("{name} is Argo CD's own namespace");
+            problems.push(
+                Diagnostic::new(title, namespace.span, "not one of the others")
+                    .hint("leave it out: Applications may always be there"),
+            );
+        } else {
+            different.push(namespace);
+        }
+    }
+    different.into_iter().map(|namespace| namespace.value).collect()
 }
 
 fn projects(

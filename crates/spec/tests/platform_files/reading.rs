@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tiphys_model::platform::{AppType, ArgoCd, Policies, Retry, Timeouts};
-use tiphys_model::{App, Platform, Scope, StackName};
+use tiphys_model::{App, Platform, PlatformName, Scope, StackName};
 use tiphys_plan::PlanDocument;
 use tiphys_spec::SyncWaves;
 
@@ -108,6 +108,7 @@ fn annotated(platform: Platform) -> Platform {
         bootstrap: None,
         argocd: ArgoCd {
             namespace: text("argocd"),
+            application_namespaces: Vec::new(),
             projects: vec![text("platform")],
             root_project: text("platform-root"),
             has_root_app: false,
@@ -311,4 +312,22 @@ fn separators_and_comments_around_the_document_are_nothing() {
     let alone = read(platform.to_owned());
     assert_eq!(read(format!("---\n{platform}\n---\n")), alone);
     assert_eq!(read(format!("--- # a\n# b\n---\n{platform}\n...\n# c\n")), alone);
+}
+
+#[test]
+fn namespaces_of_applications_are_those_of_the_platform() {
+    let application = |name: &str, namespace: &str| {
+        let metadata = format!("{{ name: {name}, namespace: {namespace} }}");
+        format!("apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {metadata}\n")
+    };
+    let all = [application("a", "web"), application("b", "argocd"), application("c", "team")];
+    let (name, applications) = (|| PlatformName::parse("p").unwrap(), directory(&all));
+    let ignored = SyncWaves::Ignored;
+    let read = tiphys_spec::platform_from_applications(name(), ignored, &applications).unwrap();
+    let file = tiphys_spec::platform_file_from_applications(name(), ignored, &applications);
+    let written = tiphys_spec::platform(&sources(&[file.unwrap()])).unwrap();
+    for platform in [read, written] {
+        let namespaces: Vec<&str> = platform.argocd.all_namespaces().collect();
+        assert_eq!(namespaces, ["argocd", "team", "web"]);
+    }
 }

@@ -45,6 +45,10 @@ pub(crate) fn head(platform: &Platform) -> Vec<(String, Yaml)> {
         ),
     ];
     settings.extend(server(&argocd.server));
+    if !argocd.application_namespaces.is_empty() {
+        let namespaces = argocd.application_namespaces.iter().map(Yaml::plain).collect();
+        settings.push(field("applicationNamespaces", Yaml::List(namespaces)));
+    }
     settings.extend(allowed(&argocd.allowed));
     let mut fields = vec![
         field("hold", Yaml::plain(hold)),

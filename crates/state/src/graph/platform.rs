@@ -9,7 +9,7 @@ use tiphys_model::graph::Edge;
 use tiphys_model::platform::{
     Allowed, ArgoCd, ArgoCdAccess, Group, GroupKind, Hold, Policies, TeardownPolicy,
 };
-use tiphys_model::{ApiServer, AppIx, Graph, GroupName, Platform, PlatformName};
+use tiphys_model::{ApiServer, AppIx, Graph, GroupName, NamespaceName, Platform, PlatformName};
 
 use super::{DeployedApp, DeployedGraph, GraphError};
 
@@ -22,6 +22,8 @@ pub struct Settings {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     more_projects: Vec<String>,
     root_project: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    application_namespaces: Vec<NamespaceName>,
     /// Nobody creates the Applications for Tiphys.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     rootless: bool,
@@ -52,6 +54,7 @@ impl Settings {
             more_projects: more.unwrap_or_default().to_vec(),
             rootless: !platform.argocd.has_root_app,
             root_project: platform.argocd.root_project.clone(),
+            application_namespaces: platform.argocd.application_namespaces.clone(),
             through_fields: platform.argocd.access == ArgoCdAccess::Kubernetes,
             always_held: platform.policies.hold == Hold::Always,
             concurrency: platform.policies.concurrency.get(),
@@ -65,6 +68,7 @@ impl Settings {
     fn argocd(&self, namespace: &str) -> ArgoCd {
         ArgoCd {
             namespace: namespace.to_owned(),
+            application_namespaces: self.application_namespaces.clone(),
             projects: [&self.project].into_iter().chain(&self.more_projects).cloned().collect(),
             root_project: self.root_project.clone(),
             has_root_app: !self.rootless,

@@ -33,6 +33,7 @@ fn path(app: &str) -> String {
 fn argocd(projects: &[&str]) -> ArgoCd {
     ArgoCd {
         namespace: "argocd".to_owned(),
+        application_namespaces: Vec::new(),
         projects: projects.iter().map(|project| (*project).to_owned()).collect(),
         root_project: "roots".to_owned(),
         has_root_app: false,
