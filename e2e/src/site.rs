@@ -9,8 +9,8 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
-use tiphys_argocd::Application;
 use tiphys_argocd::rest::{CallError, SyncRequest};
+use tiphys_argocd::{AppAddress, Application};
 use tiphys_lab::git::{Repository, Revision};
 use tiphys_lab::repository::PlatformRepository;
 use tiphys_model::OperationId;
@@ -261,18 +261,21 @@ impl Site {
             Revisions([revision.into()].into())
         };
         let request = SyncRequest {
-            project,
             operation: &operation(app, attempt),
             revisions: &revisions,
             prune: false,
         };
-        self.world.argocd.sync(app, request).await
+        self.world.argocd.sync(&AppAddress::own(app, project), request).await
     }
 
     /// Syncs the root app at the newest commit, and waits until that is done.
     pub async fn sync_root(&self, attempt: u32) {
         let (root, project) = (self.platform.root_name(), self.platform.root_project.clone());
-        self.world.argocd.refresh(&root, &project).await.expect("the root app can be refreshed");
+        self.world
+            .argocd
+            .refresh(&AppAddress::own(&root, &project))
+            .await
+            .expect("the root app can be refreshed");
         self.sync_in(&project, &root, "", attempt).await.expect("the root app can be synced");
         let id = operation(&root, attempt);
         self.until(&root, "synced", |application| {

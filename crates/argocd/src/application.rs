@@ -241,6 +241,12 @@ impl Application {
         self.metadata.name.as_deref().unwrap_or_default()
     }
 
+    /// Empty, if whoever has read it does not say.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        self.metadata.namespace.as_deref().unwrap_or_default()
+    }
+
     /// Its objects are to stay when it is deleted. Argo CD sees to that itself since 3.4.
     #[must_use]
     pub fn keeps_its_objects(&self) -> bool {

@@ -3,12 +3,14 @@
 mod fields;
 pub mod finalizers;
 
+use kube::Client;
 use kube::api::DynamicObject;
-use kube::{Api, Client};
 use tiphys_model::Platform;
 use tiphys_model::platform::ArgoCdAccess;
 
+use crate::address::AppAddress;
 use crate::application::Application;
+use crate::applications::Applications;
 use crate::credentials::{self, CredentialsError};
 use crate::rest::{CallError, RenderedApplication, RestClient, SyncRequest};
 use fields::FieldsClient;
@@ -30,11 +32,11 @@ impl ArgoCdClient {
         platform: &Platform,
         purpose: Purpose,
     ) -> Result<Self, CredentialsError> {
-        let namespace = &platform.argocd.namespace;
         match platform.argocd.access {
-            ArgoCdAccess::Kubernetes => Ok(ArgoCdClient::Fields(FieldsClient::new(
-                Api::namespaced(client.clone(), namespace),
-            ))),
+            ArgoCdAccess::Kubernetes => {
+                let applications = Applications::of(client, &platform.argocd);
+                Ok(ArgoCdClient::Fields(FieldsClient::new(applications)))
+            }
             ArgoCdAccess::Api => {
                 credentials::argocd(client, platform, purpose).await.map(ArgoCdClient::Rest)
             }
@@ -47,8 +49,7 @@ impl ArgoCdClient {
         match self {
             ArgoCdClient::Rest(api) => ArgoCdClient::Rest(api.in_run(run, guard)),
             ArgoCdClient::Fields(fields) => {
-                let namespace = &platform.argocd.namespace;
-                let applications = Api::namespaced(client.clone(), namespace);
+                let applications = Applications::of(client, &platform.argocd);
                 ArgoCdClient::Fields(fields.reaching(applications))
             }
         }
@@ -71,9 +72,9 @@ impl ArgoCdClient {
     }
 
     /// A normal refresh; returns when Argo CD has compared and assessed the app anew.
-    pub async fn refresh(&self, app: &str, project: &str) -> Result<Application, CallError> {
+    pub async fn refresh(&self, app: &AppAddress) -> Result<Application, CallError> {
         match self {
-            ArgoCdClient::Rest(api) => api.refresh(app, project).await,
+            ArgoCdClient::Rest(api) => api.refresh(app).await,
             ArgoCdClient::Fields(fields) => fields.refresh(app).await,
         }
     }
@@ -81,7 +82,7 @@ impl ArgoCdClient {
     /// Asks for a sync; the Application with the operation in it.
     pub async fn sync(
         &self,
-        app: &str,
+        app: &AppAddress,
         request: SyncRequest<'_>,
     ) -> Result<Application, CallError> {
         match self {
@@ -103,25 +104,25 @@ impl ArgoCdClient {
     }
 
     /// Stops the operation under way.
-    pub async fn terminate(&self, app: &str, project: &str) -> Result<(), CallError> {
+    pub async fn terminate(&self, app: &AppAddress) -> Result<(), CallError> {
         match self {
-            ArgoCdClient::Rest(api) => api.terminate(app, project).await,
+            ArgoCdClient::Rest(api) => api.terminate(app).await,
             ArgoCdClient::Fields(fields) => fields.terminate(app).await,
         }
     }
 
     /// Deletes the Application and, in the foreground, what it has applied.
-    pub async fn delete(&self, app: &str, project: &str) -> Result<(), CallError> {
+    pub async fn delete(&self, app: &AppAddress) -> Result<(), CallError> {
         match self {
-            ArgoCdClient::Rest(api) => api.delete(app, project).await,
+            ArgoCdClient::Rest(api) => api.delete(app).await,
             ArgoCdClient::Fields(fields) => fields.delete(app).await,
         }
     }
 
     /// Deletes the Application and leaves what it has applied.
-    pub async fn delete_orphaning(&self, app: &str, project: &str) -> Result<(), CallError> {
+    pub async fn delete_orphaning(&self, app: &AppAddress) -> Result<(), CallError> {
         match self {
-            ArgoCdClient::Rest(api) => api.delete_orphaning(app, project).await,
+            ArgoCdClient::Rest(api) => api.delete_orphaning(app).await,
             ArgoCdClient::Fields(fields) => fields.delete_orphaning(app).await,
         }
     }

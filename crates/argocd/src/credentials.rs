@@ -186,7 +186,7 @@ fn endpoint(
         (ServerTls::Default, None, Some(certificate)) => Security::trusting(&certificate.0)?,
     };
     let endpoint = match &server.address {
-        Some(address) => Endpoint::at(address.clone(), security),
+        Some(address) => Endpoint::at(address.clone(), &platform.argocd.namespace, security),
         None => Endpoint::new(client.clone(), &platform.argocd.namespace, security),
     };
     let path = found.remove("path").and_then(|path| String::from_utf8(path.0).ok());

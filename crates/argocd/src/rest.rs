@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use tiphys_model::OperationId;
 use tiphys_run::Revisions;
 
+use crate::address::AppAddress;
 use crate::application::{Application, OPERATION_INFO};
 use crate::refresh::{REFRESH_TIMEOUT, Refreshes};
 pub use call::{CallError, Refusal};
@@ -44,6 +45,8 @@ const VERSION_PATH: &str = "/api/version";
 pub struct RestClient {
     http: transport::Http,
     base: Arc<str>,
+    /// Argo CD's own.
+    namespace: Arc<str>,
     token: Option<Token>,
     caller: Arc<Caller>,
     pub(crate) refreshes: Refreshes,
@@ -58,7 +61,6 @@ struct Caller {
 /// What a sync applies, and how it is known again.
 #[derive(Debug, Clone, Copy)]
 pub struct SyncRequest<'a> {
-    pub project: &'a str,
     pub operation: &'a OperationId,
     pub revisions: &'a Revisions,
     pub prune: bool,
@@ -68,6 +70,8 @@ pub struct SyncRequest<'a> {
 #[serde(rename_all = "camelCase")]
 struct SyncBody<'a> {
     project: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    app_namespace: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -89,11 +93,11 @@ struct VersionAnswer {
 impl RestClient {
     #[must_use]
     pub fn new(endpoint: Endpoint, token: Option<SecretString>) -> Self {
-        let base = endpoint.base();
+        let (base, namespace) = (endpoint.base(), endpoint.namespace());
         let http = transport::http(endpoint);
         let token = token.map(Token::new);
         let caller = Arc::new(Caller { agent: agent::PROGRAM, guard: None });
-        RestClient { http, base, token, caller, refreshes: Refreshes::new() }
+        RestClient { http, base, namespace, token, caller, refreshes: Refreshes::new() }
     }
 
     #[must_use]
@@ -123,18 +127,33 @@ impl RestClient {
         Ok(answer.version)
     }
 
+    /// The path of an Application, or of a part of it such as `/resource-tree`, with the query that
+    /// says which Application is meant. Nothing is said of the namespace if it is Argo CD's own.
+    #[must_use]
+    pub fn path(&self, app: &AppAddress, part: &str) -> String {
+        let AppAddress { name, project, .. } = app;
+        let path = format!("applications/{name}{part}?project={project}");
+        match self.other_namespace(app) {
+            Some(namespace) => format!("{path}&appNamespace={namespace}"),
+            None => path,
+        }
+    }
+
+    fn other_namespace<'a>(&self, app: &'a AppAddress) -> Option<&'a str> {
+        Some(&*app.namespace).filter(|other| !other.is_empty() && **other != *self.namespace)
+    }
+
     /// One look.
-    pub async fn get(&self, app: &str, project: &str) -> Result<Application, CallError> {
-        let path = format!("applications/{app}?project={project}");
-        self.call(Method::GET, &path, None::<&()>, REQUEST_TIMEOUT).await
+    pub async fn get(&self, app: &AppAddress) -> Result<Application, CallError> {
+        self.call(Method::GET, &self.path(app, ""), None::<&()>, REQUEST_TIMEOUT).await
     }
 
     /// A refresh; returns when Argo CD has compared and assessed the app anew. One that was missed is
     /// followed by a hard one.
-    pub async fn refresh(&self, app: &str, project: &str) -> Result<Application, CallError> {
-        let refresh = self.refreshes.begin(app).await?;
+    pub async fn refresh(&self, app: &AppAddress) -> Result<Application, CallError> {
+        let refresh = self.refreshes.begin(&app.name).await?;
         let ask = async |how: &str| {
-            let path = format!("applications/{app}?project={project}&refresh={how}");
+            let path = format!("{}&refresh={how}", self.path(app, ""));
             self.call(Method::GET, &path, None::<&()>, REFRESH_TIMEOUT).await
         };
         let answer = tokio::select! {
@@ -150,13 +169,20 @@ impl RestClient {
     /// Asks for a sync; the Application with the operation in it.
     pub async fn sync(
         &self,
-        app: &str,
+        app: &AppAddress,
         request: SyncRequest<'_>,
     ) -> Result<Application, CallError> {
+        let path = format!("applications/{}/sync", app.name);
+        let body = self.sync_body(app, request);
+        self.call(Method::POST, &path, Some(&body), REQUEST_TIMEOUT).await
+    }
+
+    fn sync_body<'a>(&self, app: &'a AppAddress, request: SyncRequest<'a>) -> SyncBody<'a> {
         let revisions: Vec<&str> = request.revisions.0.iter().map(|r| &**r).collect();
         let several = revisions.len() > 1;
-        let body = SyncBody {
-            project: request.project,
+        SyncBody {
+            project: &app.project,
+            app_namespace: self.other_namespace(app),
             revision: (!several).then(|| revisions.first().copied()).flatten(),
             source_positions: if several { (1..=revisions.len()).collect() } else { Vec::new() },
             revisions: if several { revisions } else { Vec::new() },
@@ -165,34 +191,76 @@ impl RestClient {
             infos: serde_json::json!([
                 { "name": OPERATION_INFO, "value": request.operation.to_string() }
             ]),
-        };
-        let path = format!("applications/{app}/sync");
-        self.call(Method::POST, &path, Some(&body), REQUEST_TIMEOUT).await
+        }
     }
 
     /// Stops the operation under way.
-    pub async fn terminate(&self, app: &str, project: &str) -> Result<(), CallError> {
-        let path = format!("applications/{app}/operation?project={project}");
-        let _: serde_json::Value =
-            self.call(Method::DELETE, &path, None::<&()>, REQUEST_TIMEOUT).await?;
-        Ok(())
+    pub async fn terminate(&self, app: &AppAddress) -> Result<(), CallError> {
+        self.remove(&self.path(app, "/operation")).await
     }
 
     /// Deletes the Application and, in the foreground, what it has applied.
-    pub async fn delete(&self, app: &str, project: &str) -> Result<(), CallError> {
-        let path = format!(
-            "applications/{app}?project={project}&cascade=true&propagationPolicy=foreground"
-        );
-        let _: serde_json::Value =
-            self.call(Method::DELETE, &path, None::<&()>, REQUEST_TIMEOUT).await?;
-        Ok(())
+    pub async fn delete(&self, app: &AppAddress) -> Result<(), CallError> {
+        let path = self.path(app, "");
+        self.remove(&format!("{path}&cascade=true&propagationPolicy=foreground")).await
     }
 
     /// Deletes the Application and leaves what it has applied.
-    pub async fn delete_orphaning(&self, app: &str, project: &str) -> Result<(), CallError> {
-        let path = format!("applications/{app}?project={project}&cascade=false");
+    pub async fn delete_orphaning(&self, app: &AppAddress) -> Result<(), CallError> {
+        self.remove(&format!("{}&cascade=false", self.path(app, ""))).await
+    }
+
+    async fn remove(&self, path: &str) -> Result<(), CallError> {
         let _: serde_json::Value =
-            self.call(Method::DELETE, &path, None::<&()>, REQUEST_TIMEOUT).await?;
+            self.call(Method::DELETE, path, None::<&()>, REQUEST_TIMEOUT).await?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tiphys_cluster::scripted::{self, Answer};
+
+    use super::*;
+
+    fn argocd() -> RestClient {
+        let client = scripted::client(|_| Answer::Cut);
+        RestClient::new(Endpoint::new(client, "argocd", Security::Plain), None)
+    }
+
+    fn vault(namespace: &str) -> AppAddress {
+        AppAddress { namespace: namespace.into(), ..AppAddress::own("vault", "apps") }
+    }
+
+    #[tokio::test]
+    async fn a_namespace_is_named_if_it_is_not_argo_cds_own() {
+        let argocd = argocd();
+        for own in ["", "argocd"] {
+            assert_eq!(argocd.path(&vault(own), ""), "applications/vault?project=apps");
+        }
+        assert_eq!(
+            argocd.path(&vault("team"), "/operation"),
+            "applications/vault/operation?project=apps&appNamespace=team"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_sync_names_it_in_its_body() {
+        let argocd = argocd();
+        let operation = "0123456789ab/vault/1/1".parse().unwrap();
+        let revisions = Revisions(["abc".into()].into());
+        let request = SyncRequest { operation: &operation, revisions: &revisions, prune: true };
+        let body = |namespace: &str| {
+            serde_json::to_value(argocd.sync_body(&vault(namespace), request)).unwrap()
+        };
+        let own = json!({
+            "project": "apps", "revision": "abc", "prune": true, "retryStrategy": { "limit": 0 },
+            "infos": [{ "name": OPERATION_INFO, "value": "0123456789ab/vault/1/1" }],
+        });
+        assert_eq!(body("argocd"), own);
+        let mut other = own;
+        other["appNamespace"] = "team".into();
+        assert_eq!(body("team"), other);
     }
 }

@@ -6,11 +6,16 @@ use kube::api::ObjectMeta;
 
 use tiphys_assess::ownership::{self, keep, tracking_app};
 use tiphys_cluster::ObjectName;
+#[cfg(doc)]
+use tiphys_model::platform::ArgoCd;
+
+use crate::application::Application;
 
 const ANNOTATION: &str = "argocd.argoproj.io/tracking-id";
 const LABEL: &str = "app.kubernetes.io/instance";
 
-/// The app that has applied an object. Controllers copy annotations to what they make of an
+/// The app that has applied an object, as Argo CD calls it: with the namespace before its name, if
+/// that is not Argo CD's own ([`ArgoCd::instance_name`]). Controllers copy annotations to what they make of an
 /// object, so one that speaks of another object does not count.
 pub fn app_of<'a>(object: &ObjectName, metadata: &'a ObjectMeta) -> Option<&'a str> {
     let annotation = metadata.annotations.as_ref().and_then(|all| all.get(ANNOTATION));
@@ -19,6 +24,16 @@ pub fn app_of<'a>(object: &ObjectName, metadata: &'a ObjectMeta) -> Option<&'a s
     };
     let ObjectName { group, kind, namespace, name } = object;
     tracking_app(id, group, kind, namespace, name)
+}
+
+/// Whether this is what Argo CD calls an Application, whichever namespace is Argo CD's own. No name
+/// of either kind has an underscore in it.
+#[must_use]
+pub fn is_instance(instance: &str, application: &Application) -> bool {
+    match instance.split_once('_') {
+        Some(named) => named == (application.namespace(), application.name()),
+        None => instance == application.name(),
+    }
 }
 
 /// Whether Argo CD itself says so, and not a label that many use.
@@ -75,6 +90,30 @@ mod tests {
         let labelled = metadata(json!({ "labels": { LABEL: "shop" } }));
         assert_eq!(app_of(&web, &labelled), Some("shop"));
         assert_eq!(app_of(&web, &metadata(json!({}))), None);
+    }
+
+    #[test]
+    fn an_app_outside_argo_cds_namespace_is_named_with_its_own() {
+        let argocd = crate::applications::tests::argocd(&["team"]);
+        let application = |namespace: &str| -> Application {
+            let metadata = json!({ "name": "shop", "namespace": namespace });
+            serde_json::from_value(json!({ "metadata": metadata, "spec": {} })).unwrap()
+        };
+        let web = object("Deployment", "web", "web");
+        for (namespace, instance) in [("argocd", "shop"), ("team", "team_shop")] {
+            let id = format!("{instance}:apps/Deployment:web/web");
+            let tracked = metadata(json!({ "annotations": { ANNOTATION: id } }));
+            let labelled = metadata(json!({ "labels": { LABEL: instance } }));
+            assert_eq!(argocd.instance_name(namespace, "shop"), instance);
+            assert_eq!(argocd.app_of_instance(instance), Some("shop"));
+            assert_eq!(app_of(&web, &tracked), Some(instance));
+            assert_eq!(app_of(&web, &labelled), Some(instance));
+            assert!(is_instance(instance, &application(namespace)));
+        }
+        assert_eq!(argocd.app_of_instance("web_shop"), None);
+        assert!(!is_instance("team_shop", &application("argocd")));
+        assert!(!is_instance("team_shop", &application("web")));
+        assert!(!is_instance("team_blog", &application("team")));
     }
 
     #[test]

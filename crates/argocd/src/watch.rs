@@ -1,15 +1,19 @@
-//! One watch on Applications.
+//! One watch on Applications, in all namespaces where they may be.
+
+mod listing;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
+use kube::Api;
 use kube::runtime::utils::Backoff;
 use kube::runtime::{WatchStreamExt, watcher};
-use kube::{Api, Client};
 
 use crate::application::Application;
+use crate::applications::Applications;
+use listing::Listing;
 use tiphys_cluster::{Cause, RequestError};
 use tiphys_model::{Exit, Explain, Explanation, chain};
 
@@ -88,19 +92,22 @@ impl Explain for WatchError {
     }
 }
 
-/// Watches the Applications of these names.
+/// Watches the Applications of these names. With several namespaces, only those in projects of the
+/// platform: others may have Applications of the same names.
 pub fn applications(
-    client: Client,
-    namespace: &str,
+    applications: &Applications,
     names: BTreeSet<String>,
 ) -> impl Stream<Item = WatchEvent> + use<> {
-    let api: Api<Application> = Api::namespaced(client, namespace);
-    let watch = Watch { events: begin(&api), api, expired: false };
-    let mut listing = Listing { names, listed: BTreeSet::new() };
-    let events = futures::stream::unfold(watch, |mut watch| async move {
-        watch.next().await.map(|event| (event, watch))
+    let mut listing = Listing::new(applications.clone(), names);
+    let watches = applications.all().enumerate().map(|(at, api)| {
+        let watch = Watch { events: begin(api), api: api.clone(), expired: false };
+        let events = futures::stream::unfold(watch, |mut watch| async move {
+            watch.next().await.map(|event| (event, watch))
+        });
+        events.map(move |event| (at, event)).boxed()
     });
-    events.filter_map(move |event| std::future::ready(listing.digest(event)))
+    let events = futures::stream::select_all(watches);
+    events.filter_map(move |(at, event)| std::future::ready(listing.digest(at, event)))
 }
 
 type Event = Result<watcher::Event<Application>, watcher::Error>;
@@ -157,58 +164,34 @@ impl Backoff for Pauses {
     }
 }
 
-/// What of a watch concerns these names, and which of them a list has.
-struct Listing {
-    names: BTreeSet<String>,
-    /// In the list that is being read.
-    listed: BTreeSet<String>,
-}
-
-impl Listing {
-    fn digest(&mut self, event: Event) -> Option<WatchEvent> {
-        match event {
-            Err(error) => Some(WatchEvent::Failed(error.into())),
-            Ok(watcher::Event::Init) => {
-                self.listed.clear();
-                None
-            }
-            Ok(watcher::Event::InitApply(application)) => {
-                let ours = self.of_ours(application)?;
-                self.listed.insert(ours.name().to_owned());
-                Some(WatchEvent::Applied(Box::new(ours)))
-            }
-            Ok(watcher::Event::Apply(application)) => {
-                Some(WatchEvent::Applied(Box::new(self.of_ours(application)?)))
-            }
-            Ok(watcher::Event::InitDone) => {
-                Some(WatchEvent::Listed(std::mem::take(&mut self.listed)))
-            }
-            Ok(watcher::Event::Delete(application)) => {
-                let ours = self.of_ours(application)?;
-                let version = ours.version().ok()?;
-                Some(WatchEvent::Gone { name: ours.name().to_owned(), version })
-            }
-        }
-    }
-
-    fn of_ours(&self, application: Application) -> Option<Application> {
-        self.names.contains(application.name()).then_some(application)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::sync::{Arc, Mutex};
 
     use serde_json::{Value, json};
     use tiphys_cluster::scripted::{self, Answer};
 
     use super::*;
+    use crate::applications::tests::argocd;
 
     fn application(name: &str, version: &str) -> Value {
+        in_project("apps", name, version)
+    }
+
+    fn in_project(project: &str, name: &str, version: &str) -> Value {
         json!({
-            "metadata": { "name": name, "resourceVersion": version }, "spec": { "project": "p" },
+            "metadata": { "name": name, "resourceVersion": version },
+            "spec": { "project": project },
         })
+    }
+
+    fn event(kind: &str, object: &Value) -> Answer {
+        Answer::Object(json!({ "type": kind, "object": object }))
+    }
+
+    fn later(seconds: u64, answer: Answer) -> Answer {
+        Answer::After(Duration::from_secs(seconds), Box::new(answer))
     }
 
     fn list(version: &str, names: &[&str]) -> Answer {
@@ -218,10 +201,22 @@ mod tests {
 
     /// What a server tells that gives these answers, and then none. `a` and `b` are ours.
     async fn told(answers: Vec<Answer>, events: usize) -> Vec<String> {
-        let answers = Arc::new(Mutex::new(answers.into_iter()));
-        let client = scripted::client(move |_| {
+        told_of([("argocd", answers)].into(), events).await
+    }
+
+    /// The same by namespace.
+    async fn told_of(answers: BTreeMap<&str, Vec<Answer>>, events: usize) -> Vec<String> {
+        let others: Vec<&str> = answers.keys().copied().filter(|one| *one != "argocd").collect();
+        let argocd = argocd(&others);
+        let answers = answers.into_iter();
+        let answers: BTreeMap<String, _> =
+            answers.map(|(namespace, all)| (namespace.to_owned(), all.into_iter())).collect();
+        let answers = Arc::new(Mutex::new(answers));
+        let client = scripted::client(move |asked| {
             let never = || Answer::After(Duration::from_secs(3600), Box::new(Answer::Cut));
-            answers.lock().unwrap().next().unwrap_or_else(never)
+            let namespace = asked.path.split('/').nth(5).unwrap_or_default();
+            let mut answers = answers.lock().unwrap();
+            answers.get_mut(namespace).and_then(Iterator::next).unwrap_or_else(never)
         });
         let names = ["a", "b"].map(str::to_owned).into();
         let text = |event: WatchEvent| match event {
@@ -230,14 +225,17 @@ mod tests {
             WatchEvent::Listed(names) => format!("listed {names:?}"),
             WatchEvent::Failed(error) => format!("failed {:?}", error.cause()),
         };
-        applications(client, "argocd", names).take(events).map(text).collect().await
+        applications(&Applications::of(&client, &argocd), names)
+            .take(events)
+            .map(text)
+            .collect()
+            .await
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_not_ours_is_not_told() {
-        let event = |kind: &str, name: &str, version: &str| {
-            Answer::Object(json!({ "type": kind, "object": application(name, version) }))
-        };
+        let event =
+            |kind: &str, name: &str, version: &str| event(kind, &application(name, version));
         let answers = vec![
             list("9", &["a", "other"]),
             event("MODIFIED", "other", "10"),
@@ -280,5 +278,47 @@ mod tests {
             let expected = [&*failed, "seen a", r#"listed {"a"}"#, &failed];
             assert_eq!(told(answers, 4).await, expected);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn two_namespaces_are_listed_when_both_are() {
+        let argocd = vec![list("9", &["a"]), later(3, event("DELETED", &application("a", "12")))];
+        let team = vec![
+            later(1, list("9", &["b"])),
+            later(1, Answer::refused(410, "old")),
+            list("20", &["b", "other"]),
+        ];
+        let expected = [
+            "seen a",
+            "seen b",
+            r#"listed {"a", "b"}"#,
+            "failed Other",
+            "seen b",
+            r#"listed {"a", "b"}"#,
+            "gone a 12",
+        ];
+        assert_eq!(told_of([("argocd", argocd), ("team", team)].into(), 7).await, expected);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_namesake_that_is_not_the_platforms_is_not_told() {
+        let theirs = |version: &str| in_project("theirs", "a", version);
+        let argocd = vec![list("9", &["b"])];
+        let team = vec![
+            later(1, list("9", &["a"])),
+            // It leaves the platform.
+            later(3, event("MODIFIED", &theirs("11"))),
+            later(1, event("DELETED", &theirs("12"))),
+            later(1, event("ADDED", &application("a", "13"))),
+        ];
+        let web = vec![
+            Answer::Object(json!({
+                "metadata": { "resourceVersion": "9" }, "items": [theirs("8")],
+            })),
+            later(2, event("DELETED", &theirs("10"))),
+        ];
+        let expected = ["seen b", "seen a", r#"listed {"a", "b"}"#, "gone a 11", "seen a"];
+        let answers = [("argocd", argocd), ("team", team), ("web", web)].into();
+        assert_eq!(told_of(answers, 5).await, expected);
     }
 }

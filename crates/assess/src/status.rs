@@ -56,6 +56,8 @@ pub struct Seen {
     pub health_since: Option<Stamp>,
     /// The AppProject that it is in.
     pub project: Arc<str>,
+    /// The namespace that it is in itself.
+    pub namespace: Arc<str>,
 }
 
 /// Who holds the platform's Lease.

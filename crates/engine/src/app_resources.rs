@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use kube::Client;
 use kube::api::ObjectMeta;
+use tiphys_model::platform::ArgoCd;
 use tiphys_run::Evidence;
 
 use tiphys_argocd::application::Application;
-use tiphys_argocd::{hooks, tracking};
+use tiphys_argocd::{AppAddress, hooks, tracking};
 use tiphys_cluster::stuck;
 use tiphys_cluster::{Kinds, ObjectName};
 use tiphys_evidence::EvidenceCollector;
@@ -20,21 +21,25 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) struct AppResources {
     client: Client,
     kinds: Kinds,
+    argocd: ArgoCd,
     /// By app.
     known: Mutex<BTreeMap<String, Known>>,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Known {
-    project: String,
+    address: AppAddress,
+    /// What Argo CD calls the app on its objects.
+    instance: String,
     objects: Vec<ObjectName>,
     /// Argo CD leaves them, unless they say otherwise.
     kept: bool,
 }
 
 impl AppResources {
-    pub(crate) fn new(client: &Client, kinds: Kinds) -> Self {
-        AppResources { client: client.clone(), kinds, known: Mutex::default() }
+    pub(crate) fn new(client: &Client, argocd: &ArgoCd, kinds: Kinds) -> Self {
+        let (client, argocd) = (client.clone(), argocd.clone());
+        AppResources { client, kinds, argocd, known: Mutex::default() }
     }
 
     pub(crate) fn kinds(&self) -> &Kinds {
@@ -56,8 +61,10 @@ impl AppResources {
             && !(objects.is_empty() && application.metadata.deletion_timestamp.is_some())
         {
             let kept = application.keeps_its_objects();
-            let project = application.spec.project.clone();
-            known.insert(application.name().to_owned(), Known { project, objects, kept });
+            let name = application.name();
+            let instance = self.argocd.instance_name(application.namespace(), name);
+            let address = application.address();
+            known.insert(name.to_owned(), Known { address, instance, objects, kept });
         }
     }
 
@@ -80,7 +87,7 @@ impl AppResources {
     /// What the app has applied and is there. What we may not look at, we have Argo CD's word for.
     async fn left(&self, app: &str) -> Left {
         let mut left = Left::default();
-        let Known { objects, kept, .. } = self.of(app);
+        let Known { objects, kept, instance, .. } = self.of(app);
         for object in objects {
             let found = match self.kinds.get(&object).await {
                 Ok(Some(found)) => found,
@@ -93,7 +100,7 @@ impl AppResources {
                 }
             };
             if !kept || tracking::says_itself(&found.metadata) {
-                left.take(app, object, &found.metadata);
+                left.take(&instance, object, &found.metadata);
             }
         }
         left
@@ -123,10 +130,10 @@ impl AppResources {
         collector: Option<&EvidenceCollector>,
         mut evidence: Evidence,
     ) -> Evidence {
-        let Known { project, mut objects, .. } = self.of(app);
+        let Known { address, mut objects, .. } = self.of(app);
         if let Some(collector) = collector {
             // What its objects have made may hold them up.
-            match collector.members(app, &project).await {
+            match collector.members(&address).await {
                 Ok(members) => objects.extend(members),
                 Err(error) => evidence.unseen.push(format!("what belongs to it: {error}")),
             }
@@ -156,8 +163,8 @@ struct Left {
 }
 
 impl Left {
-    fn take(&mut self, app: &str, object: ObjectName, metadata: &ObjectMeta) {
-        if tracking::app_of(&object, metadata) != Some(app)
+    fn take(&mut self, instance: &str, object: ObjectName, metadata: &ObjectMeta) {
+        if tracking::app_of(&object, metadata) != Some(instance)
             || tracking::outlives_its_app(&object, metadata)
         {
             return;

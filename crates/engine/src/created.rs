@@ -74,18 +74,27 @@ impl Creations {
     pub(crate) fn among(applications: &[Application]) -> Self {
         let named: BTreeMap<&str, &Application> =
             applications.iter().map(|one| (one.name(), one)).collect();
-        let is_of_another = |child: &Generator, parent: &str| match child {
+        let is_of_another = |child: &Generator, parent: &Application| match child {
             Generator::Application(name) => named
                 .get(name.as_str())
                 .and_then(|one| applied_by(one))
-                .is_some_and(|by| by != parent),
+                .is_some_and(|by| !tracking::is_instance(by, parent)),
+            Generator::Set(_) => false,
+        };
+        // A namesake of it, which others have in a namespace of theirs.
+        let is_elsewhere = |child: &Generator, resource: &ResourceStatus| match child {
+            Generator::Application(name) => named.get(name.as_str()).is_some_and(|one| {
+                let both = [one.namespace(), &resource.namespace];
+                both.iter().all(|namespace| !namespace.is_empty()) && both[0] != both[1]
+            }),
             Generator::Set(_) => false,
         };
         let mut all = Creations::default();
         for application in applications {
             let this = Generator::Application(application.name().to_owned());
-            for child in created(application) {
-                if is_of_another(&child, application.name()) {
+            for resource in application.status.resources.iter().flatten() {
+                let Some(child) = of(resource) else { continue };
+                if is_of_another(&child, application) || is_elsewhere(&child, resource) {
                     continue;
                 }
                 all.0.entry(this.clone()).or_default().insert(child);

@@ -11,7 +11,7 @@ use std::future::Future;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use kube::{Api, Client};
+use kube::Client;
 use tiphys_model::operation::PlanTag;
 use tiphys_model::{Exit, Explain, Explanation, Plan, Platform, Role};
 use tiphys_run::{Action, Clock, Event, Revisions, Signal, Stamp, Verdict};
@@ -27,11 +27,11 @@ use crate::run_update::RunUpdate;
 use crate::signals::{SignalError, Signals};
 use other_clusters::CriteriaOnOtherClusters;
 use outside::Outside;
-use tiphys_argocd::ArgoCdClient;
-use tiphys_argocd::application::{self, Application};
+use tiphys_argocd::application::Application;
 use tiphys_argocd::application_set;
 use tiphys_argocd::credentials::CredentialsError;
 use tiphys_argocd::rest::CallError;
+use tiphys_argocd::{AppAddress, Applications, ArgoCdClient};
 use tiphys_assess::argocd_version::Support;
 use tiphys_cluster::Place;
 use tiphys_cluster::RequestError;
@@ -153,9 +153,8 @@ impl Deploy {
         signals: &mut Signals,
         updates: &dyn Fn(RunUpdate),
     ) -> Result<Verdict, DeployError> {
-        let namespace = &self.platform.argocd.namespace;
         let hold = Arc::new(Hold::new(&self.client, &self.platform.argocd, &run.name));
-        let applications = Api::namespaced(self.client.clone(), namespace);
+        let applications = self.applications();
         let outside = Outside::of(&self.plan, &self.platform, hold, applications);
         let outside = match under_lease(lease, signals, outside).await? {
             ControlFlow::Continue(outside) => outside,
@@ -199,13 +198,13 @@ impl Deploy {
     ) -> Result<Verdict, DeployError> {
         let namespace = &self.platform.argocd.namespace;
         let brought = self.bring_in(&argocd, outside, lease.epoch(), updates);
-        let Brought { revisions, projects, begun } =
+        let Brought { revisions, addresses, begun } =
             match under_lease(lease, signals, brought).await? {
                 ControlFlow::Continue(brought) => brought,
                 ControlFlow::Break(signal) => return Ok(Verdict::Interrupted(signal)),
             };
         let store = GraphStore::new(&self.client, namespace, &self.platform.name);
-        let containers = Containers::new(&self.client, namespace);
+        let containers = Containers::new(&self.client, self.applications());
         let planned = self.note_plan(&store, &containers);
         let planned = match under_lease(lease, signals, planned).await? {
             ControlFlow::Continue(planned) => planned,
@@ -219,7 +218,7 @@ impl Deploy {
             client: self.client.clone(),
             argocd,
             prober: Some(Prober::new(self.client.clone(), self.place)),
-            namespace: namespace.clone(),
+            applications: self.applications(),
             plan: self.plan.clone(),
             action: Action::Deploy,
             hold: outside.hold.clone(),
@@ -235,8 +234,9 @@ impl Deploy {
         };
         let look = async |app: &str, evidence| match &collector {
             Some(collector) => {
-                let project = projects.get(app).map(String::as_str).unwrap_or_default();
-                collector.gather(app, project, evidence).await.evidence
+                let unknown = || AppAddress::own(app, "");
+                let address = addresses.get(app).cloned().unwrap_or_else(unknown);
+                collector.gather(&address, evidence).await.evidence
             }
             None => evidence,
         };
@@ -287,8 +287,7 @@ impl Deploy {
         let held: BTreeSet<String> = deployed.iter().cloned().chain(outside.names()).collect();
         let all: BTreeSet<String> =
             self.plan.apps.iter().map(|app| app.app.name.to_string()).collect();
-        let applications: Api<Application> =
-            Api::namespaced(self.client.clone(), &self.platform.argocd.namespace);
+        let applications = self.applications();
         let has_root_app = self.platform.argocd.has_root_app;
         let generators = Generators {
             platform: &self.platform,
@@ -309,11 +308,12 @@ impl Deploy {
             updates(RunUpdate::Warning(warning));
         }
         claim::refuse_projects_of_others(&self.client, &self.platform).await?;
+        claim::refuse_namesakes(&self.client, &self.platform).await?;
         if has_root_app {
             (self.check)(&generators.newest().await?).map_err(DeployError::Refused)?;
         }
         if self.plan.apps.iter().any(|app| !app.app.health.is_empty()) {
-            let there = application::list(&applications, |a| all.contains(a.name())).await?;
+            let there = applications.list(|a| all.contains(a.name())).await?;
             other_clusters::refuse_criteria(&self.plan, &there)?;
         }
         for (denied, apps) in outside.hold.denied_now(&deployed, &applications).await? {
@@ -332,7 +332,7 @@ impl Deploy {
             let found = applications.get(app).await;
             let found =
                 found.map_err(|error| CallError::Unanswered { message: error.to_string() })?;
-            frozen::stop(argocd, app, &found.spec.project).await
+            frozen::stop(argocd, &found.address()).await
         };
         outside.hold.hold_when_idle(&held, &applications, terminate).await?;
         note(if has_root_app {
@@ -352,15 +352,21 @@ impl Deploy {
             generated = generate => generated?,
             error = outside.hold.watch(&warn) => return Err(error.into()),
         };
+        // The generators may just have created one.
+        claim::refuse_namesakes(&self.client, &self.platform).await?;
         other_clusters::refuse_criteria(&self.plan, &applications)?;
         if let Some(revisions) = &revisions {
             for warning in generators::unpinned(&self.platform, &applications, revisions) {
                 updates(RunUpdate::Warning(warning));
             }
         }
-        let project = |one: &Application| (one.name().to_owned(), one.spec.project.clone());
-        let projects = applications.iter().map(project).collect();
-        Ok(Brought { revisions, projects, begun: generators.begun.get() })
+        let address = |one: &Application| (one.name().to_owned(), one.address());
+        let addresses = applications.iter().map(address).collect();
+        Ok(Brought { revisions, addresses, begun: generators.begun.get() })
+    }
+
+    fn applications(&self) -> Applications {
+        Applications::of(&self.client, &self.platform.argocd)
     }
 }
 
@@ -383,8 +389,8 @@ struct Run {
 struct Brought {
     /// Of the root app.
     revisions: Option<Revisions>,
-    /// The project of each app.
-    projects: BTreeMap<String, String>,
+    /// By app.
+    addresses: BTreeMap<String, AppAddress>,
     /// When Argo CD first compared a generator in this run, by its own clock.
     begun: Option<Stamp>,
 }

@@ -17,7 +17,7 @@ use crate::app_resources::AppResources;
 use crate::local;
 use crate::run_update::RunUpdate;
 use crate::signals::Signals;
-use tiphys_argocd::ArgoCdClient;
+use tiphys_argocd::{Applications, ArgoCdClient};
 use tiphys_evidence::attach_evidence;
 use tiphys_evidence::criteria::Prober;
 
@@ -35,7 +35,7 @@ pub(crate) struct Setup {
     pub(crate) client: Client,
     pub(crate) argocd: ArgoCdClient,
     pub(crate) prober: Option<Prober>,
-    pub(crate) namespace: String,
+    pub(crate) applications: Applications,
     pub(crate) plan: Arc<Plan>,
     pub(crate) action: Action,
     pub(crate) hold: Arc<Hold>,

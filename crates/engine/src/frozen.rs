@@ -12,12 +12,11 @@ mod tests;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use kube::Api;
 use tokio::time::Instant;
 
-use tiphys_argocd::ArgoCdClient;
-use tiphys_argocd::application::{self, Application};
+use tiphys_argocd::application::Application;
 use tiphys_argocd::rest::{CallError, Refusal};
+use tiphys_argocd::{AppAddress, Applications, ArgoCdClient};
 use tiphys_state::hold::{Hold, HoldError, Why};
 
 /// How long operations may take to end.
@@ -30,7 +29,7 @@ const WAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// What it takes to end them.
 pub(crate) struct FrozenOperations<'a> {
     pub(crate) hold: &'a Hold,
-    pub(crate) applications: &'a Api<Application>,
+    pub(crate) applications: &'a Applications,
     pub(crate) argocd: &'a ArgoCdClient,
 }
 
@@ -64,8 +63,8 @@ pub(crate) fn is_automated(application: &Application) -> bool {
 }
 
 /// Stops an operation that Argo CD has begun by itself, and that is not frozen.
-pub(crate) async fn stop(argocd: &ArgoCdClient, app: &str, project: &str) -> Result<(), CallError> {
-    match argocd.terminate(app, project).await {
+pub(crate) async fn stop(argocd: &ArgoCdClient, app: &AppAddress) -> Result<(), CallError> {
+    match argocd.terminate(app).await {
         Err(error @ CallError::Unanswered { .. }) => Err(error),
         // Refused: it has ended by itself.
         Ok(()) | Err(CallError::Refused { .. }) => Ok(()),
@@ -116,7 +115,7 @@ impl FrozenOperations<'_> {
         apps: &BTreeSet<String>,
         held: &mut BTreeSet<String>,
     ) -> Result<Option<String>, HoldError> {
-        let frozen = application::list(self.applications, |application| {
+        let frozen = self.applications.list(|application| {
             let name = application.name();
             apps.contains(name) && next(application, held.contains(name)) != Next::Nothing
         });
@@ -140,9 +139,9 @@ impl FrozenOperations<'_> {
             held.retain(|app| !release.contains(app));
         }
         // If one fails, the next look shows it.
-        let refreshes = wake.into_iter().map(|application| {
-            let refresh = self.argocd.refresh(application.name(), &application.spec.project);
-            tokio::time::timeout(WAKE_TIMEOUT, refresh)
+        let refreshes = wake.into_iter().map(|application| async {
+            let address = application.address();
+            tokio::time::timeout(WAKE_TIMEOUT, self.argocd.refresh(&address)).await
         });
         futures::future::join_all(refreshes).await;
         Ok(frozen.first().map(|application| application.name().to_owned()))
@@ -150,7 +149,7 @@ impl FrozenOperations<'_> {
 
     async fn terminate(&self, application: &Application) -> Result<(), HoldError> {
         let app = application.name();
-        match self.argocd.terminate(app, &application.spec.project).await {
+        match self.argocd.terminate(&application.address()).await {
             // It has ended by itself, or has not quite begun: the next look shows it.
             Ok(())
             | Err(CallError::Refused { refusal: Refusal::Other | Refusal::NotFound, .. }) => Ok(()),

@@ -28,9 +28,9 @@ use tiphys_model::Platform;
 use tiphys_model::operation::PlanTag;
 use tiphys_run::{Observation, Revisions, Stamp};
 
-use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::Application;
 use tiphys_argocd::rest::CallError;
+use tiphys_argocd::{AppAddress, Applications, ArgoCdClient};
 use tiphys_cluster::RequestError;
 use tiphys_cluster::names;
 use tiphys_state::hold::Hold;
@@ -48,7 +48,7 @@ const AT_ONCE: usize = 16;
 pub(crate) struct Generators<'a> {
     pub platform: &'a Platform,
     pub argocd: &'a ArgoCdClient,
-    pub applications: &'a Api<Application>,
+    pub applications: &'a Applications,
     pub sets: &'a Api<DynamicObject>,
     pub hold: &'a Hold,
     pub tag: PlanTag,
@@ -64,28 +64,32 @@ pub(crate) struct Generators<'a> {
 impl Generators<'_> {
     /// What the root app's source is at now.
     pub(crate) async fn newest(&self) -> Result<Revisions, GeneratorError> {
-        let name = names::root_application(self.platform);
-        Ok(self.refresh(&name, &self.platform.argocd.root_project).await?.1.revisions)
+        Ok(self.refresh(&self.root()).await?.1.revisions)
     }
 
     /// Brings the root app to the newest commit, and what it has created that creates Applications
     /// in its turn. Its revisions.
     pub(crate) async fn sync(&self) -> Result<Revisions, GeneratorError> {
-        let root = names::root_application(self.platform);
-        self.sync_one(root, self.platform.argocd.root_project.clone()).await
+        self.sync_one(self.root()).await
+    }
+
+    fn root(&self) -> AppAddress {
+        let name = names::root_application(self.platform);
+        AppAddress::own(&name, &self.platform.argocd.root_project)
     }
 
     /// A generator, then those that it has created.
     fn sync_one(
         &self,
-        name: String,
-        project: String,
+        generator: AppAddress,
     ) -> LocalBoxFuture<'_, Result<Revisions, GeneratorError>> {
         async move {
-            if !self.platform.argocd.uses(&project) {
+            let name = generator.name.to_string();
+            if !self.platform.argocd.uses(&generator.project) {
+                let project = generator.project.to_string();
                 return Err(GeneratorError::Elsewhere { generator: name, project });
             }
-            let application = self.bring_up_to_date(&name, &project).await?;
+            let application = self.bring_up_to_date(&generator).await?;
             self.done.borrow_mut().insert(Generator::Application(name));
             self.sync_children(created(&application)).await?;
             Ok(observe(&application)?.revisions)
@@ -108,10 +112,10 @@ impl Generators<'_> {
         }
         // There may be hundreds that are none.
         let looks = applications.into_iter().map(|name| self.as_generator(name));
-        let generators: Vec<Option<(String, String)>> =
+        let generators: Vec<Option<AppAddress>> =
             stream::iter(looks).buffered(AT_ONCE).try_collect().await?;
-        for (name, project) in generators.into_iter().flatten() {
-            self.sync_one(name, project).await?;
+        for generator in generators.into_iter().flatten() {
+            self.sync_one(generator).await?;
         }
         for name in sets {
             self.sync_set(name).await?;
@@ -127,27 +131,27 @@ impl Generators<'_> {
         Box::pin(self.sync_children(made)).await
     }
 
-    /// What a generator has created, with its project, if it creates Applications in its turn. In
+    /// What a generator has created, if it creates Applications in its turn. In
     /// the generators' project, all do. Elsewhere it may have been created or changed just now, and
     /// Argo CD has to look at it first.
-    async fn as_generator(&self, name: String) -> Result<Option<(String, String)>, GeneratorError> {
+    async fn as_generator(&self, name: String) -> Result<Option<AppAddress>, GeneratorError> {
         if self.platform.apps.iter().any(|app| app.name.as_str() == name) {
             return Ok(None);
         }
         let what = format!("the Application `{name}` cannot be read");
         let found = self.applications.get_opt(&name).await.map_err(RequestError::because(what))?;
         let Some(found) = found else { return Ok(None) };
-        let (argocd, project) = (&self.platform.argocd, found.spec.project.clone());
-        if project == argocd.root_project {
-            return Ok(Some((name, project)));
+        let (argocd, address) = (&self.platform.argocd, found.address());
+        if *address.project == *argocd.root_project {
+            return Ok(Some(address));
         }
-        let compared = if argocd.has_apps_in(&project) {
-            let refreshed = self.argocd.refresh(&name, &project).await;
+        let compared = if argocd.has_apps_in(&address.project) {
+            let refreshed = self.argocd.refresh(&address).await;
             refreshed.map_err(|source| refused(&name, source))?
         } else {
             found
         };
-        Ok(created(&compared).next().is_some().then_some((name, project)))
+        Ok(created(&compared).next().is_some().then_some(address))
     }
 }
 

@@ -13,7 +13,6 @@ mod windows;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kube::Api;
 use tiphys_model::AppIx;
 use tiphys_run::{Driver, Event, Machine, Time, Verdict};
 use tiphys_state::lease::Lease;
@@ -45,7 +44,7 @@ pub(crate) async fn run(
         .map(|app| (setup.plan.app(app).app.name.as_str().to_owned(), app))
         .collect();
     let watched: BTreeSet<String> = names.keys().cloned().collect();
-    let seen = watch::applications(setup.client.clone(), &setup.namespace, watched);
+    let seen = watch::applications(&setup.applications, watched);
     let (incoming, inbox) = unbounded_channel();
     let publisher = EventPublisher::start(setup.client.clone(), setup.run);
     let probes = Probes::new(setup.prober, EvidenceCollector::with(&setup.client, &setup.argocd));
@@ -53,7 +52,7 @@ pub(crate) async fn run(
     let hold = setup.hold.clone();
     let effects = Effects {
         probes,
-        applications: Api::namespaced(setup.client, &setup.namespace),
+        applications: setup.applications,
         argocd: setup.argocd,
         hold: setup.hold,
         fence: lease.fence(),

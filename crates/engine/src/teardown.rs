@@ -23,7 +23,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kube::{Api, Client};
+use kube::Client;
 use tiphys_model::{Plan, PlannedApp, Platform, Role};
 use tiphys_run::{Action, Clock, Event, Verdict};
 use tiphys_state::graph::{DeployedGraph, GraphStore};
@@ -41,8 +41,8 @@ pub use inventory::Kept;
 pub use leftovers::Leftover;
 pub use leftovers::leftovers;
 pub use preview::TeardownPreview;
-use tiphys_argocd::ArgoCdClient;
-use tiphys_argocd::application::{self, Application};
+use tiphys_argocd::application::Application;
+use tiphys_argocd::{Applications, ArgoCdClient};
 pub use tiphys_assess::ownership::Others;
 use tiphys_cluster::Kinds;
 use tiphys_cluster::agent::{self, Guard};
@@ -207,7 +207,7 @@ impl Teardown {
     ) -> Result<End, TeardownError> {
         let kinds = Kinds::discover(&self.client).await?;
         let forced = force::resolve(&kinds, &self.options.forced)?;
-        let app_resources = Arc::new(AppResources::new(&self.client, kinds));
+        let app_resources = Arc::new(AppResources::new(&self.client, &self.platform.argocd, kinds));
         let guard = lease.fence().guard();
         let context = Context { app_resources: app_resources.clone(), run, guard, updates };
         let forcing = async {
@@ -274,7 +274,7 @@ impl Teardown {
         let setup = Setup {
             client: self.client.clone(),
             argocd,
-            namespace: self.platform.argocd.namespace.clone(),
+            applications: Applications::of(&self.client, &self.platform.argocd),
             plan: self.plan.clone(),
             action: Action::Teardown,
             hold: Arc::new(self.hold(&context.run)),
@@ -296,9 +296,8 @@ impl Teardown {
     }
 
     async fn applications(&self) -> Result<Vec<Application>, RequestError> {
-        let namespace = &self.platform.argocd.namespace;
-        let applications: Api<Application> = Api::namespaced(self.client.clone(), namespace);
-        match application::list(&applications, |_| true).await {
+        let applications = Applications::of(&self.client, &self.platform.argocd);
+        match applications.list(|_| true).await {
             // Without Argo CD there are none.
             Err(error) if error.cause() == Cause::NotFound => Ok(Vec::new()),
             listed => listed,

@@ -2,7 +2,7 @@
 
 pub(crate) mod argocd;
 
-use tiphys_model::Platform;
+use tiphys_model::{NamespaceName, Platform};
 use tiphys_spec::{Source, Sources};
 
 /// `b` depends on `a`; runs act through the fields of Applications.
@@ -18,6 +18,13 @@ spec:
 
 pub(crate) fn platform() -> Platform {
     platform_with("{ name: b, dependsOn: [a] }")
+}
+
+/// The same, whose Applications may also be in this namespace.
+pub(crate) fn platform_in(namespace: &str) -> Platform {
+    let mut platform = platform();
+    platform.argocd.application_namespaces = vec![NamespaceName::parse(namespace).unwrap()];
+    platform
 }
 
 /// The same with another `b`.

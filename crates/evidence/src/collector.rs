@@ -24,7 +24,7 @@ pub use attach::attach_evidence;
 use events::{EventList, ReportedEvent};
 use tiphys_argocd::credentials::{self, CredentialsError};
 use tiphys_argocd::rest::{CallError, REQUEST_TIMEOUT, RestClient};
-use tiphys_argocd::{ArgoCdClient, Destination};
+use tiphys_argocd::{AppAddress, ArgoCdClient, Destination};
 use tiphys_cluster::ObjectName;
 use tiphys_cluster::excerpt::{EVENTS, cut};
 use tiphys_cluster::names::Purpose;
@@ -72,9 +72,9 @@ impl EvidenceCollector {
     }
 
     /// Adds to what the Application itself shows.
-    pub async fn gather(&self, app: &str, project: &str, evidence: Evidence) -> Collected {
+    pub async fn gather(&self, app: &AppAddress, evidence: Evidence) -> Collected {
         let mut found = Collected { evidence, ..Collected::default() };
-        let application = match self.application(app, project).await {
+        let application = match self.application(app).await {
             Ok(application) => application,
             Err(error) => {
                 found.evidence.unseen.push(format!("what Argo CD knows of it: {error}"));
@@ -83,7 +83,7 @@ impl EvidenceCollector {
         };
         if is_compared(&application) {
             let at = Destination::from(&application["spec"]["destination"]);
-            self.look_at_resources(app, project, &at, &mut found).await;
+            self.look_at_resources(app, &at, &mut found).await;
         } else {
             let unseen = "the resources: Argo CD has not compared them yet".to_owned();
             found.evidence.unseen.push(unseen);
@@ -94,15 +94,8 @@ impl EvidenceCollector {
         found
     }
 
-    async fn look_at_resources(
-        &self,
-        app: &str,
-        project: &str,
-        at: &Destination,
-        found: &mut Collected,
-    ) {
-        let (tree, managed) =
-            futures::join!(self.tree(app, project), self.managed_resources(app, project));
+    async fn look_at_resources(&self, app: &AppAddress, at: &Destination, found: &mut Collected) {
+        let (tree, managed) = futures::join!(self.tree(app), self.managed_resources(app));
         match managed {
             Ok(resources) => {
                 found.resources_read = true;
@@ -116,24 +109,24 @@ impl EvidenceCollector {
             Err(error) => found.evidence.unseen.push(format!("the resources: {error}")),
         }
         match tree {
-            Ok(tree) => self.look_at_worst(app, project, at, &tree, &mut found.evidence).await,
+            Ok(tree) => self.look_at_worst(app, at, &tree, &mut found.evidence).await,
             Err(error) => found.evidence.unseen.push(format!("what belongs to it: {error}")),
         }
     }
 
     /// What an app consists of, down to what its resources have made.
-    pub async fn members(&self, app: &str, project: &str) -> Result<Vec<ObjectName>, CallError> {
-        Ok(self.tree(app, project).await?.members())
+    pub async fn members(&self, app: &AppAddress) -> Result<Vec<ObjectName>, CallError> {
+        Ok(self.tree(app).await?.members())
     }
 
     /// The resources whose controller has not seen their newest generation.
-    pub async fn lagging(&self, app: &str, project: &str) -> Result<Vec<Arc<str>>, CallError> {
+    pub async fn lagging(&self, app: &AppAddress) -> Result<Vec<Arc<str>>, CallError> {
         let mut lagging = Vec::new();
-        for resource in &self.managed_resources(app, project).await? {
+        for resource in &self.managed_resources(app).await? {
             let Some(name) = drift::lagging(resource) else { continue };
             // What Argo CD shows here is as old as its last comparison, and a new status alone
             // does not make it compare.
-            let live = self.live(app, project, &resource.object, &resource.version()).await?;
+            let live = self.live(app, &resource.object, &resource.version()).await?;
             if drift::lags(&live) {
                 lagging.push(name.into());
             }
@@ -144,8 +137,7 @@ impl EvidenceCollector {
     /// A resource as it is in the cluster now.
     async fn live(
         &self,
-        app: &str,
-        project: &str,
+        app: &AppAddress,
         object: &ObjectName,
         version: &str,
     ) -> Result<Value, CallError> {
@@ -155,38 +147,33 @@ impl EvidenceCollector {
         }
         let ObjectName { group, kind, namespace, name } = object;
         let path = format!(
-            "applications/{app}/resource?project={project}&namespace={namespace}\
-             &resourceName={name}&version={version}&group={group}&kind={kind}"
+            "{}&namespace={namespace}&resourceName={name}&version={version}&group={group}&kind={kind}",
+            self.argocd.path(app, "/resource")
         );
         let live: Live = self.argocd.call(Method::GET, &path, None::<&()>, REQUEST_TIMEOUT).await?;
         Ok(serde_json::from_str(&live.manifest).unwrap_or_default())
     }
 
-    async fn tree(&self, app: &str, project: &str) -> Result<Tree, CallError> {
-        let path = format!("applications/{app}/resource-tree?project={project}");
+    async fn tree(&self, app: &AppAddress) -> Result<Tree, CallError> {
+        let path = self.argocd.path(app, "/resource-tree");
         self.argocd.call(Method::GET, &path, None::<&()>, REQUEST_TIMEOUT).await
     }
 
-    async fn managed_resources(
-        &self,
-        app: &str,
-        project: &str,
-    ) -> Result<Vec<drift::Managed>, CallError> {
-        let path = format!("applications/{app}/managed-resources?project={project}");
+    async fn managed_resources(&self, app: &AppAddress) -> Result<Vec<drift::Managed>, CallError> {
+        let path = self.argocd.path(app, "/managed-resources");
         let list: drift::ManagedList =
             self.argocd.call(Method::GET, &path, None::<&()>, REQUEST_TIMEOUT).await?;
         Ok(list.items.unwrap_or_default())
     }
 
-    async fn application(&self, app: &str, project: &str) -> Result<Value, CallError> {
-        let path = format!("applications/{app}?project={project}");
+    async fn application(&self, app: &AppAddress) -> Result<Value, CallError> {
+        let path = self.argocd.path(app, "");
         self.argocd.call(Method::GET, &path, None::<&()>, REQUEST_TIMEOUT).await
     }
 
     async fn look_at_worst(
         &self,
-        app: &str,
-        project: &str,
+        app: &AppAddress,
         at: &Destination,
         tree: &Tree,
         into: &mut Evidence,
@@ -203,7 +190,7 @@ impl EvidenceCollector {
         chain.extend(tree.pending_claims());
         let mut events = Vec::new();
         for node in &chain {
-            match self.events(app, project, node).await {
+            match self.events(app, node).await {
                 Ok(told) => events.extend(told),
                 Err(error) => {
                     into.unseen.push(format!("the events of {}: {error}", node.name()));
@@ -212,12 +199,12 @@ impl EvidenceCollector {
             }
         }
         into.events = events::newest(events);
-        into.events.extend(self.what_is_old(app, project, &chain).await);
+        into.events.extend(self.what_is_old(app, &chain).await);
         if let Some(pod) = pod {
             let log = match &at.other_cluster {
                 None => log::of(&self.client, pod).await,
                 // A pod of the same name here is another one.
-                Some(cluster) => log::through_argocd(self, app, project, pod)
+                Some(cluster) => log::through_argocd(self, app, pod)
                     .await
                     .map_err(|error| log::unseen(cluster, &error)),
             };
@@ -230,16 +217,13 @@ impl EvidenceCollector {
 
     /// What Kubernetes has said about a resource. Argo CD's API server reads it for us, so that
     /// no rights are needed in the namespaces of apps.
-    async fn events(
-        &self,
-        app: &str,
-        project: &str,
-        node: &Node,
-    ) -> Result<Vec<ReportedEvent>, CallError> {
+    async fn events(&self, app: &AppAddress, node: &Node) -> Result<Vec<ReportedEvent>, CallError> {
         let path = format!(
-            "applications/{app}/events?project={project}\
-             &resourceNamespace={}&resourceName={}&resourceUID={}",
-            node.object.namespace, node.object.name, node.uid
+            "{}&resourceNamespace={}&resourceName={}&resourceUID={}",
+            self.argocd.path(app, "/events"),
+            node.object.namespace,
+            node.object.name,
+            node.uid
         );
         let list: EventList =
             self.argocd.call(Method::GET, &path, None::<&()>, REQUEST_TIMEOUT).await?;

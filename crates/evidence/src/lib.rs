@@ -8,3 +8,4 @@ pub mod criteria;
 
 pub use collector::{Collected, EvidenceCollector, attach_evidence};
 pub use criteria::Prober;
+pub use tiphys_argocd::AppAddress;

@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kube::{Api, Client};
+use kube::Client;
 use tiphys_model::operation::PlanTag;
 use tiphys_model::{Plan, PlannedApp, Platform, Role};
 use tiphys_run::gate::{Start, start};
 
-use tiphys_argocd::application::{self, Application};
+use tiphys_argocd::Applications;
+use tiphys_argocd::application::Application;
 use tiphys_cluster::{RequestError, names};
 
 /// One line for the root app, and one for each app in start order.
@@ -22,11 +23,11 @@ pub async fn forecast(
     platform: &Platform,
     plan: &Plan,
 ) -> Result<Forecast, RequestError> {
-    let api: Api<Application> = Api::namespaced(client.clone(), &platform.argocd.namespace);
+    let applications = Applications::of(client, &platform.argocd);
     let root = names::root_application(platform);
     let mut names: BTreeSet<&str> = plan.apps.iter().map(|app| app.app.name.as_str()).collect();
     names.insert(&root);
-    let listed = application::list(&api, |a| names.contains(a.name())).await?;
+    let listed = applications.list(|a| names.contains(a.name())).await?;
     let known: BTreeMap<&str, &Application> =
         listed.iter().map(|application| (application.name(), application)).collect();
     let apps = plan.apps.iter().map(|planned| {

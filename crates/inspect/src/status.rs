@@ -9,17 +9,16 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease as LeaseObject;
-use kube::api::ListParams;
 use kube::{Api, Client};
 use serde_json::Value;
 use tiphys_assess::status::{Installed, LeaseSeen, Seen, Situation};
 use tiphys_model::{Plan, Platform};
 
-use tiphys_argocd::Destination;
 use tiphys_argocd::app_project;
 use tiphys_argocd::application::{Application, Unreadable};
-use tiphys_cluster::RequestError;
+use tiphys_argocd::{Applications, Destination};
 use tiphys_cluster::names;
+use tiphys_cluster::{Cause, RequestError};
 use tiphys_engine::teardown::{self, Leftover};
 use tiphys_evidence::criteria::{self, Prober};
 use tiphys_state::graph::GraphStore;
@@ -28,9 +27,6 @@ use tiphys_state::lease::ACTION;
 
 pub use error::StatusError;
 pub use follow::follow;
-
-/// Objects in one answer: what is not of the platform is thrown away page by page.
-const PAGE: u32 = 100;
 
 /// How long a look at everything may take.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
@@ -69,34 +65,20 @@ async fn read_all(
     platform: &Platform,
     plan: &Plan,
 ) -> Result<Situation, StatusError> {
-    let namespace = &platform.argocd.namespace;
-    let applications: Api<Application> = Api::namespaced(client.clone(), namespace);
     let mut found = Found::new(platform, plan);
-    let mut page = ListParams::default().limit(PAGE);
-    loop {
-        let list = match applications.list(&page).await {
-            Ok(list) => list,
-            Err(kube::Error::Api(status)) if status.code == 404 => {
-                return Ok(found.without_argocd());
-            }
-            Err(error) => return Err(RequestError::because(unreadable(namespace))(error).into()),
-        };
-        for application in &list.items {
-            found.take(application)?;
-        }
-        match list.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => page = page.continue_token(&token),
-            None => break,
-        }
+    let applications = Applications::of(client, &platform.argocd);
+    let listed = match applications.list(|one| found.has(one.name())).await {
+        Ok(listed) => listed,
+        Err(error) if error.cause() == Cause::NotFound => return Ok(found.without_argocd()),
+        Err(error) => return Err(error.into()),
+    };
+    for application in &listed {
+        found.take(application)?;
     }
     let (around, answers) =
         futures::join!(Around::read(client, platform), ask(prober, plan, found.questions()));
     found.answer(answers);
     Ok(found.situation(&around?))
-}
-
-fn unreadable(namespace: &str) -> String {
-    format!("the Applications in {namespace} cannot be read")
 }
 
 /// Applications of the platform, as they come in.
@@ -123,6 +105,11 @@ impl Found {
             root_name: names::root_application(platform),
             root: None,
         }
+    }
+
+    /// Whether an Application of this name is the platform's.
+    fn has(&self, name: &str) -> bool {
+        name == self.root_name || self.positions.contains_key(name)
     }
 
     fn take(&mut self, application: &Application) -> Result<(), Unreadable> {
@@ -207,7 +194,8 @@ pub(crate) fn seen(application: &Application) -> Result<Seen, Unreadable> {
     let observation = application.observe()?;
     let health_since = application.health_since()?;
     let project = application.spec.project.as_str().into();
-    Ok(Seen { observation: observation.into(), health_since, project })
+    let namespace = application.namespace().into();
+    Ok(Seen { observation: observation.into(), health_since, project, namespace })
 }
 
 /// What stands around the Applications.

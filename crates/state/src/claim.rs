@@ -1,13 +1,14 @@
-//! Whose the projects of a platform are. A copy of a platform file under another name would deploy and
-//! remove what belongs to the first platform.
+//! Whose the projects and Applications of a platform are. A copy of a platform file under another name
+//! would deploy and remove what belongs to the first platform, and the hold cannot tell Applications
+//! of the same name apart.
 
 use std::collections::BTreeSet;
 
 use kube::api::DynamicObject;
 use kube::{Client, ResourceExt};
 use serde_json::Value;
-use tiphys_argocd::app_project;
-use tiphys_cluster::names::{HOLD, PLATFORM_LABEL};
+use tiphys_argocd::{Applications, Namesakes, app_project};
+use tiphys_cluster::names::{self, HOLD, PLATFORM_LABEL};
 use tiphys_cluster::{Cause, RequestError};
 use tiphys_model::{Exit, Explain, Explanation, Platform};
 
@@ -28,6 +29,8 @@ pub enum ClaimError {
         run: String,
         apps: BTreeSet<String>,
     },
+    /// Several Applications have the name of one app.
+    Namesakes(Namesakes),
     Request(#[from] RequestError),
 }
 
@@ -55,8 +58,45 @@ impl Explain for ClaimError {
                      the same time need a project each",
                 )
             }
+            ClaimError::Namesakes(apps) => Explanation::new(
+                Exit::Configuration,
+                match apps.len() {
+                    1 => "an app has Applications in more than one namespace".to_owned(),
+                    apps => format!("{apps} apps have Applications in more than one namespace"),
+                },
+                format!(
+                    "{}; a sync window names Applications without their namespace, so the hold \
+                     would be for both",
+                    in_namespaces(apps)
+                ),
+            )
+            .hint(
+                "rename or delete one of them, or move it to a project that is not in \
+                 `spec.argocd.projects`",
+            ),
             ClaimError::Request(error) => error.explain(),
         }
+    }
+}
+
+fn in_namespaces(apps: &Namesakes) -> String {
+    let app = |(app, namespaces): (&String, &BTreeSet<String>)| {
+        let namespaces: Vec<&str> = namespaces.iter().map(String::as_str).collect();
+        format!("`{app}` is in `{}`", namespaces.join("` and `"))
+    };
+    apps.iter().map(app).collect::<Vec<_>>().join(", ")
+}
+
+/// Refuses apps, and a root app, that have Applications in two namespaces of the platform.
+pub async fn refuse_namesakes(client: &Client, platform: &Platform) -> Result<(), ClaimError> {
+    let names = platform.apps.iter().map(|app| app.name.to_string());
+    let names = names.chain([names::root_application(platform)]).collect();
+    match Applications::of(client, &platform.argocd).namesakes(&names).await {
+        // The CRD is gone with Argo CD.
+        Err(error) if error.cause() == Cause::NotFound => Ok(()),
+        Err(error) => Err(error.into()),
+        Ok(apps) if apps.is_empty() => Ok(()),
+        Ok(apps) => Err(ClaimError::Namesakes(apps)),
     }
 }
 
@@ -110,6 +150,8 @@ fn refuse_of_another(
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use tiphys_cluster::scripted::Server;
+    use tiphys_model::NamespaceName;
 
     use super::*;
     use crate::graph::tests::platform;
@@ -142,5 +184,33 @@ mod tests {
             judged(None, &["x"]).unwrap_err(),
             "another platform holds apps in the AppProject `default`"
         );
+    }
+
+    #[tokio::test]
+    async fn an_app_with_two_applications_is_refused_by_name() {
+        let mut platform = platform();
+        platform.argocd.application_namespaces = vec![NamespaceName::parse("team").unwrap()];
+        let server = Server::default();
+        let put = |namespace: &str, name: &str, project: &str| {
+            let path = format!("/apis/argoproj.io/v1alpha1/namespaces/{namespace}/applications");
+            server.put(&format!("{path}/{name}"), json!({ "spec": { "project": project } }));
+        };
+        let ours = platform.argocd.projects[0].clone();
+        for (namespace, name, project) in [
+            ("argocd", "a", &*ours),
+            ("team", "b", &ours),
+            // Not the platform's, or no app of it.
+            ("argocd", "b", "theirs"),
+            ("argocd", "other", &ours),
+            ("team", "other", &ours),
+        ] {
+            put(namespace, name, project);
+        }
+        refuse_namesakes(&server.client(), &platform).await.unwrap();
+        put("team", "a", &ours);
+        let error = refuse_namesakes(&server.client(), &platform).await.unwrap_err();
+        let Explanation { exit, why, .. } = error.explain();
+        assert_eq!(exit, Exit::Configuration);
+        assert!(why.starts_with("`a` is in `argocd` and `team`; "), "{why}");
     }
 }

@@ -11,7 +11,7 @@ mod error;
 mod others;
 mod project;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod wanted;
 mod watch;
 pub mod windows;
@@ -20,8 +20,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::future::try_join_all;
-use kube::{Api, Client};
-use tiphys_argocd::application::{self, Application};
+use kube::Client;
+use tiphys_argocd::Applications;
+use tiphys_argocd::application::Application;
 use tiphys_argocd::rest::CallError;
 use tiphys_model::platform::ArgoCd;
 use tiphys_run::Time;
@@ -85,7 +86,7 @@ impl Hold {
     pub async fn hold_when_idle(
         &self,
         apps: &BTreeSet<String>,
-        applications: &Api<Application>,
+        applications: &Applications,
         terminate: impl AsyncFn(&str) -> Result<(), CallError>,
     ) -> Result<(), HoldError> {
         let projects: Vec<&ProjectHold> = self.projects.iter().collect();
@@ -96,7 +97,7 @@ impl Hold {
     pub async fn hold_generator_when_idle(
         &self,
         generator: &Application,
-        applications: &Api<Application>,
+        applications: &Applications,
         terminate: impl AsyncFn(&str) -> Result<(), CallError>,
     ) -> Result<(), HoldError> {
         let Some(project) = self.all().find(|one| one.project == generator.spec.project) else {
@@ -156,7 +157,7 @@ fn in_words(projects: &[&ProjectHold]) -> String {
 async fn hold_when_idle(
     projects: &[&ProjectHold],
     names: &BTreeSet<String>,
-    applications: &Api<Application>,
+    applications: &Applications,
     terminate: impl AsyncFn(&str) -> Result<(), CallError>,
 ) -> Result<(), HoldError> {
     let began = Instant::now();
@@ -203,12 +204,12 @@ async fn write(
 
 /// Waits, and looks for an app that Argo CD is syncing by itself.
 async fn look(
-    applications: &Api<Application>,
+    applications: &Applications,
     apps: &BTreeSet<String>,
     after: Duration,
 ) -> Result<Seen, HoldError> {
     tokio::time::sleep(after).await;
-    let busy = application::list(applications, |application| {
+    let busy = applications.list(|application| {
         let operation = application.operation.as_ref();
         apps.contains(application.name()) && operation.is_some_and(|o| o.initiated_by.automated)
     });

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
+use tiphys_argocd::AppAddress;
 use tiphys_e2e::{Site, World};
 use tiphys_lab::repository::{AppSource, Behaviour};
 
@@ -18,7 +19,11 @@ pub(crate) async fn a_stuck_finalizer_holds(world: Arc<World>) {
     site.sync(app, "", 1).await.expect("the sync is taken");
     site.until_healthy(app).await;
 
-    world.argocd.delete(app, &site.platform.project).await.expect("the deletion is taken");
+    world
+        .argocd
+        .delete(&AppAddress::own(app, &site.platform.project))
+        .await
+        .expect("the deletion is taken");
     tokio::time::sleep(Duration::from_secs(10)).await;
     let seen = site.application(app).await.observe().expect("it can be read");
     let deleting = seen.deleting.expect("it is being deleted");

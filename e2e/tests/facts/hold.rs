@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
-use tiphys_argocd::Application;
+use tiphys_argocd::{AppAddress, Application};
 use tiphys_e2e::{Recording, Site, World};
 use tiphys_lab::repository::{AppSource, Behaviour};
 
@@ -82,7 +82,7 @@ pub(crate) async fn a_window_freezes(world: Arc<World>) {
         .patch("first", &PatchParams::default(), &Patch::Merge(&scaled))
         .await
         .expect("a patch");
-    let terminated = world.argocd.terminate(app, &site.platform.project).await;
+    let terminated = world.argocd.terminate(&AppAddress::own(app, &site.platform.project)).await;
     tokio::time::sleep(A_WHILE).await;
     let application = site.application(app).await;
     let state = application.status.operation_state.as_ref().expect("an operation");
@@ -147,7 +147,7 @@ pub(crate) async fn an_edit_wakes_nobody(world: Arc<World>) {
     assert!(written.is_empty(), "{} writes after the window was lifted", written.len());
     assert_eq!(site.application(app).await.status.sync.status, "OutOfSync");
 
-    world.argocd.refresh(app, &site.platform.project).await.expect("a refresh");
+    world.argocd.refresh(&AppAddress::own(app, &site.platform.project)).await.expect("a refresh");
     site.until(app, "synced by itself after a refresh", is_current).await;
     site.close().await;
 }
@@ -167,10 +167,10 @@ pub(crate) async fn a_sync_error_stands(world: Arc<World>) {
 
     site.platform.apps = vec![AppSource::new(app, Behaviour::ConfigOnly)];
     site.commit("repaired");
-    world.argocd.refresh(app, &site.platform.project).await.expect("a refresh");
+    world.argocd.refresh(&AppAddress::own(app, &site.platform.project)).await.expect("a refresh");
     site.sync(app, "", 1).await.expect("a manual sync is taken");
     site.until_healthy(app).await;
-    world.argocd.refresh(app, &site.platform.project).await.expect("a refresh");
+    world.argocd.refresh(&AppAddress::own(app, &site.platform.project)).await.expect("a refresh");
     let application = site.application(app).await;
     assert!(is_current(&application), "all is well");
     assert!(has_error(&application), "and the error of before still stands");

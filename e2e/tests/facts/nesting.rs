@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
-use tiphys_argocd::Application;
+use tiphys_argocd::{AppAddress, Application};
 use tiphys_e2e::{Site, World};
 use tiphys_lab::repository::{AppSource, Behaviour};
 
@@ -52,7 +52,7 @@ pub(crate) async fn waves_and_nested_health_deadlock(world: Arc<World>) {
     site.configure().await;
     site.hold(&["*"]).await;
     let (root, project) = (site.platform.root_name(), site.platform.root_project.clone());
-    world.argocd.refresh(&root, &project).await.expect("a refresh");
+    world.argocd.refresh(&AppAddress::own(&root, &project)).await.expect("a refresh");
     site.sync_in(&project, &root, "", 1).await.expect("the sync is taken");
     site.until(first, "there", |_| true).await;
     tokio::time::sleep(Duration::from_secs(15)).await;

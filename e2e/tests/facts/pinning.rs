@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tiphys_argocd::AppAddress;
 use tiphys_e2e::{Site, World, operation};
 use tiphys_lab::repository::{AppSource, Behaviour};
 
@@ -47,7 +48,7 @@ pub(crate) async fn children_ignore_a_new_commit(world: Arc<World>) {
     }
     let second = site.commit("both apps changed");
     let refreshed = async |app: &str, project: &str| {
-        world.argocd.refresh(app, project).await.expect("a refresh")
+        world.argocd.refresh(&AppAddress::own(app, project)).await.expect("a refresh")
     };
     let root = refreshed(&site.platform.root_name(), &site.platform.root_project).await;
     assert_eq!(root.status.sync.status, "OutOfSync", "the root app sees the new commit");

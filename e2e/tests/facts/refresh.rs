@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
+use tiphys_argocd::AppAddress;
 use tiphys_e2e::{Site, World, count, figure};
 use tiphys_lab::repository::{AppSource, Behaviour};
 
@@ -31,7 +32,7 @@ pub(crate) async fn is_asked_for_again(world: Arc<World>) {
         let mut missed = 0;
         for _ in 0..rounds {
             let began = Instant::now();
-            let answer = world.argocd.refresh(name, project).await;
+            let answer = world.argocd.refresh(&AppAddress::own(name, project)).await;
             answer.unwrap_or_else(|error| unreachable!("{name}: {error}"));
             missed += u32::from(began.elapsed() >= MISSED);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tiphys_argocd::Application;
+use tiphys_argocd::{AppAddress, Application};
 use tiphys_e2e::{Recording, Site, World, Written, count, figure, operation};
 use tiphys_lab::repository::{AppSource, Behaviour};
 use tiphys_run::gate::{Applied, Expectation, OperationProgress, applied};
@@ -85,7 +85,11 @@ async fn sync(site: &Site, app: &str, revision: &str, round: u32) -> Option<u64>
     let nudged = async {
         loop {
             tokio::time::sleep(Duration::from_secs(15)).await;
-            site.world.argocd.refresh(app, &site.platform.project).await.expect("a refresh");
+            site.world
+                .argocd
+                .refresh(&AppAddress::own(app, &site.platform.project))
+                .await
+                .expect("a refresh");
         }
     };
     let ended = tokio::select! {
@@ -95,8 +99,8 @@ async fn sync(site: &Site, app: &str, revision: &str, round: u32) -> Option<u64>
     let mut known = Round { number: round, revision, refreshed: None };
     if !passes(&ended.observe().expect("it can be read"), app, known) {
         tokio::time::sleep(Duration::from_millis(1500)).await;
-        let refresh = site.world.argocd.refresh(app, &site.platform.project);
-        let refreshed = refresh.await.expect("a refresh");
+        let address = AppAddress::own(app, &site.platform.project);
+        let refreshed = site.world.argocd.refresh(&address).await.expect("a refresh");
         known.refreshed = Some(refreshed.version().expect("it can be read"));
     }
     site.until(app, "past the gate", |application| {

@@ -14,10 +14,10 @@ use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
-use tiphys_argocd::credentials;
 use tiphys_argocd::rest::{
     CallError, RENDER_NAME, REQUEST_TIMEOUT, Refusal, RestClient, SyncRequest,
 };
+use tiphys_argocd::{AppAddress, credentials};
 use tiphys_cluster::names::Purpose;
 use tiphys_e2e::{Site, World, operation, tiphys};
 use tiphys_model::Explain;
@@ -34,12 +34,8 @@ fn refusal<T>(answer: &Result<T, CallError>) -> Option<Refusal> {
 }
 
 /// A sync as a run would ask for it, without a revision.
-fn request<'a>(
-    project: &'a str,
-    id: &'a tiphys_model::OperationId,
-    none: &'a Revisions,
-) -> SyncRequest<'a> {
-    SyncRequest { project, operation: id, revisions: none, prune: false }
+fn request<'a>(id: &'a tiphys_model::OperationId, none: &'a Revisions) -> SyncRequest<'a> {
+    SyncRequest { operation: id, revisions: none, prune: false }
 }
 
 pub(crate) async fn a_token_works(world: Arc<World>) {
@@ -52,10 +48,14 @@ pub(crate) async fn a_token_works(world: Arc<World>) {
     let (root, project) = (site.platform.root_name(), site.platform.root_project.clone());
     let deploy = ground.argocd(Purpose::Deploy, &world.client).await;
     ground.until_known(&deploy).await;
-    let refreshed = deploy.refresh(&root, &project).await.expect("the token may refresh");
+    let refreshed =
+        deploy.refresh(&AppAddress::own(&root, &project)).await.expect("the token may refresh");
     assert_eq!(refreshed.status.sync.status, "OutOfSync", "{refreshed:#?}");
     let (id, none) = (operation(&root, 1), Revisions::default());
-    deploy.sync(&root, request(&project, &id, &none)).await.expect("the token may sync");
+    deploy
+        .sync(&AppAddress::own(&root, &project), request(&id, &none))
+        .await
+        .expect("the token may sync");
     let app = ground.app.as_str();
     let child = site.until(app, "made by the root app", |_| true).await;
     let head = site.repository.head().expect("an answer").expect("a commit");
@@ -64,16 +64,22 @@ pub(crate) async fn a_token_works(world: Arc<World>) {
     // Elsewhere it may do nothing, and here it may not delete.
     ground.make_foreign_app().await;
     let foreign = ground.foreign();
-    let elsewhere = deploy.sync(&foreign, request(&foreign, &id, &none)).await;
+    let elsewhere = deploy.sync(&AppAddress::own(&foreign, &foreign), request(&id, &none)).await;
     assert_eq!(refusal(&elsewhere), Some(Refusal::Forbidden));
-    assert_eq!(refusal(&deploy.get(&foreign, &foreign).await), Some(Refusal::Forbidden));
+    assert_eq!(
+        refusal(&deploy.get(&AppAddress::own(&foreign, &foreign)).await),
+        Some(Refusal::Forbidden)
+    );
     let own = site.platform.project.as_str();
-    assert_eq!(refusal(&deploy.delete(app, own).await), Some(Refusal::Forbidden));
+    assert_eq!(refusal(&deploy.delete(&AppAddress::own(app, own)).await), Some(Refusal::Forbidden));
     renders_sets_and_creates_none(site, &deploy, own).await;
 
     let teardown = ground.argocd(Purpose::Teardown, &world.client).await;
-    assert_eq!(refusal(&teardown.delete(&foreign, &foreign).await), Some(Refusal::Forbidden));
-    teardown.delete(app, own).await.expect("the other token may delete");
+    assert_eq!(
+        refusal(&teardown.delete(&AppAddress::own(&foreign, &foreign)).await),
+        Some(Refusal::Forbidden)
+    );
+    teardown.delete(&AppAddress::own(app, own)).await.expect("the other token may delete");
     site.until_gone(app).await;
     ground.close().await;
 }
@@ -273,7 +279,10 @@ pub(crate) async fn rights_of_a_run(world: Arc<World>) {
     let argocd = ground.argocd(Purpose::Deploy, &run).await;
     ground.until_known(&argocd).await;
     let (root, project) = (ground.site.platform.root_name(), &ground.site.platform.root_project);
-    argocd.get(&root, project).await.expect("Argo CD is reached with the rights of a run");
+    argocd
+        .get(&AppAddress::own(&root, project))
+        .await
+        .expect("Argo CD is reached with the rights of a run");
 
     let forbidden = |answer: Result<(), kube::Error>| match answer {
         Err(kube::Error::Api(status)) => assert_eq!(status.code, 403, "{status:?}"),
@@ -374,7 +383,7 @@ impl Ground {
         let (root, project) = (site.platform.root_name(), &site.platform.root_project);
         let mut last = None;
         for _ in 0..100 {
-            match argocd.get(&root, project).await {
+            match argocd.get(&AppAddress::own(&root, project)).await {
                 Ok(_) => return,
                 Err(error) => last = Some(error),
             }
@@ -386,7 +395,7 @@ impl Ground {
     async fn until_refused(&self, argocd: &RestClient) -> Refusal {
         let (root, project) = (self.site.platform.root_name(), &self.site.platform.root_project);
         for _ in 0..100 {
-            if let Some(refusal) = refusal(&argocd.get(&root, project).await) {
+            if let Some(refusal) = refusal(&argocd.get(&AppAddress::own(&root, project)).await) {
                 return refusal;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;

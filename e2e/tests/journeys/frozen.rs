@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
-use tiphys_argocd::Application;
+use tiphys_argocd::{AppAddress, Application};
 use tiphys_e2e::{PlatformFile, Site, World, figure, until};
 use tiphys_lab::repository::{AppSource, Behaviour};
 
@@ -82,7 +82,7 @@ async fn freeze(site: &mut Site, file: &PlatformFile, generation: u32) {
     };
     site.until(APP, "blocked", blocked).await;
     // Somebody tries what the user interface offers.
-    world.argocd.terminate(APP, &project).await.expect("it is under way");
+    world.argocd.terminate(&AppAddress::own(APP, &project)).await.expect("it is under way");
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert!(site.application(APP).await.operation.is_some(), "it is frozen");
 }

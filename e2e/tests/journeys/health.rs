@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use http::Method;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
-use tiphys_argocd::Application;
 use tiphys_argocd::rest::REQUEST_TIMEOUT;
+use tiphys_argocd::{AppAddress, Application};
 use tiphys_e2e::{PlatformFile, Site, World, figure, tiphys};
 use tiphys_health::{Evaluator, Limits, Script, definitions, objects};
 use tiphys_lab::repository::{AppSource, Behaviour};
@@ -118,7 +118,7 @@ pub(crate) async fn as_argo_cd_judges(world: Arc<World>) {
     let file = site.platform_file();
     configure(&world, &file).await;
     site.create_application(app, revision.as_str(), false).await;
-    world.argocd.refresh(app, &site.platform.project).await.expect("a refresh");
+    world.argocd.refresh(&AppAddress::own(app, &site.platform.project)).await.expect("a refresh");
     site.sync(app, revision.as_str(), 1).await.expect("the sync is taken");
     // Each object is applied on its own, so a busy machine takes minutes.
     let patience = Duration::from_secs(300);

@@ -7,6 +7,7 @@ use k8s_openapi::api::apps::v1::StatefulSet;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
+use tiphys_argocd::AppAddress;
 use tiphys_argocd::rest::SyncRequest;
 use tiphys_e2e::{Site, World, operation, tiphys, until};
 use tiphys_lab::repository::{AppSource, Behaviour};
@@ -31,8 +32,12 @@ pub(crate) async fn on_the_root_app(world: Arc<World>) {
 
     run_controller(&world, 0).await;
     let (id, none) = (operation(&root, 1), Revisions::default());
-    let request = SyncRequest { project: &project, operation: &id, revisions: &none, prune: false };
-    world.argocd.sync(&root, request).await.expect("the administrator may sync");
+    let request = SyncRequest { operation: &id, revisions: &none, prune: false };
+    world
+        .argocd
+        .sync(&AppAddress::own(&root, &project), request)
+        .await
+        .expect("the administrator may sync");
     let run = start(&world, &file);
     tokio::time::sleep(A_WHILE).await;
     run_controller(&world, 1).await;

@@ -9,6 +9,7 @@ use futures::FutureExt;
 use futures::future::join_all;
 use http::Method;
 use serde_json::{Value, json};
+use tiphys_argocd::AppAddress;
 use tiphys_argocd::rest::REQUEST_TIMEOUT;
 use tiphys_e2e::{Recording, Site, World, Written, count, figure};
 use tiphys_health::{Evaluator, Limits, definitions};
@@ -52,7 +53,11 @@ pub(crate) async fn never_stale(world: Arc<World>) {
     let revision = site.commit("an app of apps");
     configure(&world, &site.platform_file()).await;
     site.create_application(PARENT, revision.as_str(), false).await;
-    world.argocd.refresh(PARENT, &site.platform.project).await.expect("a refresh");
+    world
+        .argocd
+        .refresh(&AppAddress::own(PARENT, &site.platform.project))
+        .await
+        .expect("a refresh");
     site.sync(PARENT, revision.as_str(), 1).await.expect("the sync is taken");
     for name in &names {
         site.until(name, "there", |_| true).await;
@@ -117,7 +122,11 @@ async fn update(site: &Site, name: &str, revision: &str, round: u32) {
         // If the assessment falls in the second of the operation's end, nobody can tell them
         // apart before the next one.
         if attempt % 15 == 14 {
-            site.world.argocd.refresh(name, &site.platform.project).await.expect("a refresh");
+            site.world
+                .argocd
+                .refresh(&AppAddress::own(name, &site.platform.project))
+                .await
+                .expect("a refresh");
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }

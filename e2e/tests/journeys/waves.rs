@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
-use tiphys_argocd::Application;
+use tiphys_argocd::{AppAddress, Application};
 use tiphys_e2e::{Site, World, figure, seed, tiphys};
 use tiphys_lab::repository::{AppSource, Behaviour};
 use tiphys_model::AppIx;
@@ -96,7 +96,7 @@ async fn with_waves(site: Site, layers: &BTreeMap<String, i64>) -> f64 {
     set_health(&site, json!(NESTED)).await;
     site.configure().await;
     let (root, project) = (site.platform.root_name(), site.platform.root_project.clone());
-    world.argocd.refresh(&root, &project).await.expect("a refresh");
+    world.argocd.refresh(&AppAddress::own(&root, &project)).await.expect("a refresh");
     let began = Instant::now();
     site.sync_in(&project, &root, "", 1).await.expect("the sync is taken");
     let done = |root: &Application| {

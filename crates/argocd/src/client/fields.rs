@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::finalizers;
+use crate::address::AppAddress;
 use crate::application::{Application, OPERATION_INFO, REFRESH};
+use crate::applications::Applications;
 use crate::messages::OPERATION_IN_PROGRESS;
 use crate::refresh::{REFRESH_TIMEOUT, Refreshes};
 use crate::rest::{CallError, Refusal, SyncRequest};
@@ -24,23 +25,23 @@ const DELETE_ATTEMPTS: u32 = 10;
 
 #[derive(Clone)]
 pub struct FieldsClient {
-    applications: Api<Application>,
+    applications: Applications,
     pub(super) refreshes: Refreshes,
 }
 
 impl FieldsClient {
-    pub(super) fn new(applications: Api<Application>) -> Self {
+    pub(super) fn new(applications: Applications) -> Self {
         FieldsClient { applications, refreshes: Refreshes::new() }
     }
 
     /// The same, with the Applications as another client reaches them.
-    pub(super) fn reaching(self, applications: Api<Application>) -> Self {
+    pub(super) fn reaching(self, applications: Applications) -> Self {
         FieldsClient { applications, ..self }
     }
 
     /// As through the API: one that was missed is followed by a hard one.
-    pub(super) async fn refresh(&self, app: &str) -> Result<Application, CallError> {
-        let refresh = self.refreshes.begin(app).await?;
+    pub(super) async fn refresh(&self, app: &AppAddress) -> Result<Application, CallError> {
+        let refresh = self.refreshes.begin(&app.name).await?;
         let answer = tokio::select! {
             answer = self.ask_for_refresh(app, "normal") => answer,
             () = refresh.missed() => self.ask_for_refresh(app, "hard").await,
@@ -51,7 +52,7 @@ impl FieldsClient {
         answer
     }
 
-    async fn ask_for_refresh(&self, app: &str, how: &str) -> Result<Application, CallError> {
+    async fn ask_for_refresh(&self, app: &AppAddress, how: &str) -> Result<Application, CallError> {
         self.patch(app, &json!({ "metadata": { "annotations": { REFRESH: how } } })).await?;
         let began = Instant::now();
         while began.elapsed() < REFRESH_TIMEOUT {
@@ -67,7 +68,7 @@ impl FieldsClient {
 
     pub(super) async fn sync(
         &self,
-        app: &str,
+        app: &AppAddress,
         request: SyncRequest<'_>,
     ) -> Result<Application, CallError> {
         let before = self.read(app).await?;
@@ -78,7 +79,7 @@ impl FieldsClient {
         self.patch(app, &operation(&before, request)).await
     }
 
-    pub(super) async fn terminate(&self, app: &str) -> Result<(), CallError> {
+    pub(super) async fn terminate(&self, app: &AppAddress) -> Result<(), CallError> {
         let stop = json!({ "status": { "operationState": { "phase": "Terminating" } } });
         let before = self.read(app).await?;
         if before.operation.is_none() {
@@ -88,11 +89,11 @@ impl FieldsClient {
         self.patch(app, &stop).await.map(|_| ())
     }
 
-    pub(super) async fn delete(&self, app: &str) -> Result<(), CallError> {
+    pub(super) async fn delete(&self, app: &AppAddress) -> Result<(), CallError> {
         self.delete_with(app, finalizers::cascading).await
     }
 
-    pub(super) async fn delete_orphaning(&self, app: &str) -> Result<(), CallError> {
+    pub(super) async fn delete_orphaning(&self, app: &AppAddress) -> Result<(), CallError> {
         self.delete_with(app, finalizers::orphaning).await
     }
 
@@ -100,13 +101,13 @@ impl FieldsClient {
     /// starts it over: a finalizer of theirs must neither be dropped nor be missed.
     async fn delete_with(
         &self,
-        app: &str,
+        app: &AppAddress,
         change: fn(&[String]) -> Option<Vec<String>>,
     ) -> Result<(), CallError> {
         let mut found = self.read(app).await?;
         let meant = found.metadata.uid.clone();
         for attempt in 1.. {
-            match self.delete_as_found(found, change).await {
+            match self.delete_as_found(app, found, change).await {
                 Err(CallError::Refused { refusal: Refusal::Busy, .. })
                     if attempt < DELETE_ATTEMPTS => {}
                 ended => return ended,
@@ -123,10 +124,10 @@ impl FieldsClient {
 
     async fn delete_as_found(
         &self,
+        app: &AppAddress,
         mut found: Application,
         change: fn(&[String]) -> Option<Vec<String>>,
     ) -> Result<(), CallError> {
-        let app = found.name().to_owned();
         let before = found.metadata.finalizers.as_deref().unwrap_or_default();
         let after = change(before);
         // What is being deleted, Kubernetes lets nobody add a finalizer to.
@@ -135,25 +136,27 @@ impl FieldsClient {
         if let Some(finalizers) = after.filter(|after| !(going && adds(after))) {
             let version = &found.metadata.resource_version;
             let metadata = json!({ "resourceVersion": version, "finalizers": finalizers });
-            found = self.patch(&app, &json!({ "metadata": metadata })).await?;
+            found = self.patch(app, &json!({ "metadata": metadata })).await?;
         }
         let mut params = delete::only(found.metadata.uid);
         if let Some(preconditions) = &mut params.preconditions {
             preconditions.resource_version = found.metadata.resource_version;
         }
-        let deleted = self.applications.delete(&app, &params).await;
-        deleted.map(|_| ()).map_err(|error| refused(&app, error))
+        let deleted = self.applications.beside(app).delete(&app.name, &params).await;
+        deleted.map(|_| ()).map_err(|error| refused(&app.name, error))
     }
 
-    async fn read(&self, app: &str) -> Result<Application, CallError> {
-        self.applications.get(app).await.map_err(|error| refused(app, error))
+    async fn read(&self, app: &AppAddress) -> Result<Application, CallError> {
+        let found = self.applications.beside(app).get(&app.name).await;
+        found.map_err(|error| refused(&app.name, error))
     }
 
-    async fn patch(&self, app: &str, patch: &Value) -> Result<Application, CallError> {
+    async fn patch(&self, app: &AppAddress, patch: &Value) -> Result<Application, CallError> {
         let manager = Some(FIELD_MANAGER.to_owned());
         let params = PatchParams { field_manager: manager, ..PatchParams::default() };
-        let patched = self.applications.patch(app, &params, &Patch::Merge(patch)).await;
-        patched.map_err(|error| refused(app, error))
+        let patched =
+            self.applications.beside(app).patch(&app.name, &params, &Patch::Merge(patch)).await;
+        patched.map_err(|error| refused(&app.name, error))
     }
 }
 

@@ -40,6 +40,8 @@ pub(super) fn http(endpoint: Endpoint) -> Http {
 #[derive(Clone)]
 pub struct Endpoint {
     place: Place,
+    /// Argo CD's own.
+    namespace: Arc<str>,
     security: Security,
     /// What all paths begin with: Argo CD's `server.rootpath`.
     path: Arc<str>,
@@ -130,19 +132,25 @@ impl Endpoint {
     #[must_use]
     pub fn new(client: Client, namespace: &str, security: Security) -> Self {
         let place = Place::Cluster(Box::new(ServerPods::new(client, namespace)));
-        Endpoint { place, security, path: "".into() }
+        Endpoint { place, namespace: namespace.into(), security, path: "".into() }
     }
 
     /// The server at an address.
     #[must_use]
-    pub fn at(address: ServerAddress, security: Security) -> Self {
-        Endpoint { place: Place::Address(address), security, path: "".into() }
+    pub fn at(address: ServerAddress, namespace: &str, security: Security) -> Self {
+        let place = Place::Address(address);
+        Endpoint { place, namespace: namespace.into(), security, path: "".into() }
     }
 
     /// The same below a path, which begins with a slash.
     #[must_use]
     pub fn below(self, path: &str) -> Self {
         Endpoint { path: path.into(), ..self }
+    }
+
+    /// Argo CD's own.
+    pub(super) fn namespace(&self) -> Arc<str> {
+        self.namespace.clone()
     }
 
     /// What all addresses of requests begin with.
@@ -208,7 +216,7 @@ mod tests {
     use super::*;
 
     fn endpoint(host: &str, security: Security) -> Endpoint {
-        Endpoint::at(ServerAddress { host: host.to_owned(), port: 443 }, security)
+        Endpoint::at(ServerAddress { host: host.to_owned(), port: 443 }, "argocd", security)
     }
 
     /// What a server with this key says to an endpoint that connects to it.

@@ -198,7 +198,8 @@ impl Case {
 }
 
 fn seen(observation: Observation) -> Seen {
-    Seen { observation: observation.into(), health_since: None, project: "apps".into() }
+    let (project, namespace) = ("apps".into(), "argocd".into());
+    Seen { observation: observation.into(), health_since: None, project, namespace }
 }
 
 /// `db > api web`: a root cause, and what it affects.

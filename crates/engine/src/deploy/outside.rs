@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::Api;
 use tiphys_model::platform::{self, App};
 use tiphys_model::{Plan, Platform, Role};
 use tiphys_state::hold::Hold;
 
 use super::DeployError;
-use tiphys_argocd::application::{self, Application};
+use tiphys_argocd::Applications;
+use tiphys_argocd::application::Application;
 use tiphys_cluster::RequestError;
 
 /// How often what Argo CD has not compared yet is looked at, and the pause between.
@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(super) struct Outside {
     pub(super) hold: Arc<Hold>,
     platform: Arc<Platform>,
-    applications: Api<Application>,
+    applications: Applications,
     /// As they were before the root app was synced.
     before: BTreeMap<String, Option<Application>>,
 }
@@ -45,7 +45,7 @@ impl Outside {
         plan: &Plan,
         platform: &Arc<Platform>,
         hold: Arc<Hold>,
-        applications: Api<Application>,
+        applications: Applications,
     ) -> Result<Self, DeployError> {
         let inside = plan.apps.iter().filter(|app| app.role == Role::Act);
         let inside: BTreeSet<&str> = inside.map(|app| app.app.name.as_str()).collect();
@@ -118,10 +118,10 @@ pub(super) fn stays_held(apps: &[String]) -> String {
 }
 
 async fn list<T>(
-    applications: &Api<Application>,
+    applications: &Applications,
     names: &BTreeMap<String, T>,
 ) -> Result<Vec<Application>, RequestError> {
-    application::list(applications, |application| names.contains_key(application.name())).await
+    applications.list(|application| names.contains_key(application.name())).await
 }
 
 fn fate(before: Option<&Application>, now: Option<&Application>, app: &App) -> Fate {

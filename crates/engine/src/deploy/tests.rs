@@ -17,7 +17,10 @@ fn deploy(server: &Server) -> Deploy {
 }
 
 fn deploy_scope(server: &Server, scope: &Scope) -> Deploy {
-    let platform = testkit::platform();
+    deploy_platform(server, testkit::platform(), scope)
+}
+
+fn deploy_platform(server: &Server, platform: Platform, scope: &Scope) -> Deploy {
     let plan = tiphys_plan::plan(&platform, scope).unwrap();
     Deploy {
         engine: Engine::Local,
@@ -55,6 +58,47 @@ async fn lease_hold_root_graph_run_and_giving_back() {
     let after = ["keep the graph", "give up the Lease"];
     assert_eq!(steps, [&BEFORE[..], &run, &after].concat());
     assert_eq!(holder(&server), None);
+}
+
+async fn run_in_team(server: &Server) -> Result<Verdict, DeployError> {
+    let deploy = deploy_platform(server, testkit::platform_in("team"), &Scope::Platform);
+    deploy.run(&|_| {}).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_app_may_be_in_another_namespace() {
+    let server = argocd::server(&["a", "team/b"]);
+    assert_eq!(run_in_team(&server).await.unwrap(), Verdict::Succeeded);
+    let synced = server.get(&argocd::application("team/b")).unwrap();
+    assert_eq!(synced["status"]["health"]["status"], "Healthy");
+    assert_eq!(server.get(&argocd::application("b")), None);
+    assert!(server.get(PROJECT).unwrap()["spec"]["syncWindows"].is_null(), "all is let go");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namesake_in_another_namespace_is_refused_before_anything_is_changed() {
+    let server = argocd::server(&["a", "b"]);
+    for name in ["b", "team/b"] {
+        server.put(&argocd::application(name), argocd::unsynced("apps"));
+    }
+    let error = run_in_team(&server).await.unwrap_err();
+    assert_eq!(error.explain().exit, Exit::Configuration);
+    assert!(error.explain().why.contains("`b` is in `argocd` and `team`"), "{error}");
+    assert_eq!(steps(&server), ["take the Lease", "give up the Lease"]);
+
+    // Others may call theirs as they like.
+    server.put(&argocd::application("team/b"), argocd::unsynced("theirs"));
+    assert_eq!(run_in_team(&server).await.unwrap(), Verdict::Succeeded);
+    let theirs = server.get(&argocd::application("team/b")).unwrap();
+    assert_eq!(theirs["status"]["health"]["status"], "Missing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namesake_that_the_root_app_creates_is_refused_before_the_run() {
+    let server = argocd::server(&["a", "b", "team/b"]);
+    let error = run_in_team(&server).await.unwrap_err();
+    assert_eq!(error.explain().exit, Exit::Configuration);
+    assert!(!steps(&server).contains(&"sync a".to_owned()), "{:?}", steps(&server));
 }
 
 /// The root app creates it, and nobody has deployed what it depends on: Argo CD must not begin.

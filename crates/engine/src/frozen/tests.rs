@@ -32,7 +32,7 @@ async fn server(frozen: &[&str]) -> (Server, Hold) {
 async fn end(server: &Server, hold: &Hold, of: &[&str]) -> Result<BTreeSet<String>, HoldError> {
     let client = server.client();
     let argocd = ArgoCdClient::new(&client, &testkit::platform(), Purpose::Deploy).await.unwrap();
-    let applications = Api::namespaced(client, "argocd");
+    let applications = Applications::of(&client, &testkit::platform().argocd);
     let frozen = FrozenOperations { hold, applications: &applications, argocd: &argocd };
     frozen.end(&apps(of)).await
 }

@@ -8,7 +8,8 @@ use tokio::time::Instant;
 
 use super::{GeneratorError, Generators, POLL, SETS_TIMEOUT};
 use crate::created::{Creations, Generator, created};
-use tiphys_argocd::application::{self, Application};
+use tiphys_argocd::AppAddress;
+use tiphys_argocd::application::Application;
 use tiphys_cluster::names;
 
 /// How long Applications may take to appear that the sync of a generator has created itself.
@@ -23,9 +24,9 @@ impl Generators<'_> {
     ) -> Result<Vec<Application>, GeneratorError> {
         let began = Instant::now();
         loop {
-            let listed = application::list(self.applications, |one| {
-                apps.contains(one.name()) || created(one).next().is_some()
-            });
+            let listed = self
+                .applications
+                .list(|one| apps.contains(one.name()) || created(one).next().is_some());
             let listed = listed.await?;
             if self.sync_what_is_left(&listed).await? {
                 continue;
@@ -65,8 +66,8 @@ impl Generators<'_> {
             match generator {
                 Generator::Application(name) => {
                     let found = listed.iter().find(|one| one.name() == name);
-                    let project = found.map(|one| one.spec.project.clone()).unwrap_or_default();
-                    self.sync_one(name, project).await?;
+                    let unknown = || AppAddress::own(&name, "");
+                    self.sync_one(found.map_or_else(unknown, Application::address)).await?;
                 }
                 Generator::Set(name) => self.sync_set(name).await?,
             }

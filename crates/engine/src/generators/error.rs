@@ -183,7 +183,11 @@ impl Explain for GeneratorError {
                     format!("there is no Application for {}", apps.join(", ")),
                     format!("no generator has created them within {} s", after.as_secs()),
                 )
-                .hint("add them to the root app's source, or take them out of the platform file")
+                .hint(
+                    "add them to the root app's source, or take them out of the platform file; \
+                     namespaces beside Argo CD's own are looked at if they stand in \
+                     `spec.argocd.applicationNamespaces`",
+                )
             }
             GeneratorError::Request(error) => error.explain(),
         }

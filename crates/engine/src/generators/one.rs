@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::{GeneratorError, Generators, POLL, observe, refused};
 use crate::frozen;
+use tiphys_argocd::AppAddress;
 use tiphys_argocd::application::{Application, ResourceStatus};
 use tiphys_argocd::messages::{OVERRIDE_WANTED, PART_UNAVAILABLE, PROJECT_UNKNOWN, SERVER_UNKNOWN};
 use tiphys_argocd::rest::{CallError, Refusal, SyncRequest};
@@ -35,13 +36,13 @@ impl Generators<'_> {
     /// A generator as it is, compared with its source. What may pass by itself is waited for.
     pub(super) async fn refresh(
         &self,
-        name: &str,
-        project: &str,
+        generator: &AppAddress,
     ) -> Result<(Application, Observation), GeneratorError> {
+        let name = &generator.name;
         let began = Instant::now();
         let mut said = false;
         loop {
-            let refreshed = self.argocd.refresh(name, project).await;
+            let refreshed = self.argocd.refresh(generator).await;
             let application = refreshed.map_err(|source| refused(name, source))?;
             let seen = observe(&application)?;
             let trouble = seen.conditions.iter().find(|one| one.kind != ConditionKind::Sync);
@@ -80,7 +81,7 @@ impl Generators<'_> {
         let application = self.applications.get(name).await.map_err(RequestError::because(what))?;
         if shown.elapsed() >= NOTICE && !has_begun(&observe(&application)?) {
             // What comes of it, the next look tells.
-            self.argocd.refresh(name, &application.spec.project).await.ok();
+            self.argocd.refresh(&application.address()).await.ok();
             *shown = Instant::now();
         }
         Ok(application)
@@ -89,13 +90,13 @@ impl Generators<'_> {
     /// A generator at its newest commit.
     pub(super) async fn bring_up_to_date(
         &self,
-        name: &str,
-        project: &str,
+        generator: &AppAddress,
     ) -> Result<Application, GeneratorError> {
+        let name = &generator.name;
         let began = Instant::now();
         let mut held = false;
         loop {
-            let (application, seen) = self.refresh(name, project).await?;
+            let (application, seen) = self.refresh(generator).await?;
             self.begun.set(self.begun.get().or(seen.reconciled_at));
             refuse_waves(&application)?;
             if application.automated().is_some() && !held {
@@ -128,8 +129,7 @@ impl Generators<'_> {
     /// are done, and nobody would see to their order. What it does before it is held does no harm,
     /// because the apps are.
     async fn hold(&self, generator: &Application) -> Result<(), GeneratorError> {
-        let terminate =
-            async |app: &str| frozen::stop(self.argocd, app, &generator.spec.project).await;
+        let terminate = async |_: &str| frozen::stop(self.argocd, &generator.address()).await;
         let held = self.hold.hold_generator_when_idle(generator, self.applications, terminate);
         Ok(held.await?)
     }
@@ -157,16 +157,16 @@ impl Generators<'_> {
         let follows = generator.automated().is_some() && !seen.pinned;
         let newest = Revisions::default();
         let request = SyncRequest {
-            project: &generator.spec.project,
             operation: &operation,
             revisions: if follows { &newest } else { &seen.revisions },
             prune: false,
         };
-        let sent = match self.argocd.sync(name, request).await {
+        let address = generator.address();
+        let sent = match self.argocd.sync(&address, request).await {
             // The right to override would let the account apply anything. What was compared is the
             // newest, so it is asked for, and looked at afterwards.
             Err(CallError::Refused { message, .. }) if message.contains(OVERRIDE_WANTED) => {
-                self.argocd.sync(name, SyncRequest { revisions: &newest, ..request }).await
+                self.argocd.sync(&address, SyncRequest { revisions: &newest, ..request }).await
             }
             sent => sent,
         };

@@ -128,7 +128,7 @@ impl Generators<'_> {
             }
         };
         let kind = ApiResource::erase::<Application>(&());
-        let client = self.applications.clone().into_client();
+        let client = self.sets.clone().into_client();
         let applications: Api<DynamicObject> =
             Api::namespaced_with(client, &self.platform.argocd.namespace, &kind);
         let began = Instant::now();

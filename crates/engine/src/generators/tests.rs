@@ -22,7 +22,7 @@ use tiphys_cluster::scripted::Server;
 pub(super) struct Bench {
     platform: Platform,
     argocd: ArgoCdClient,
-    applications: Api<Application>,
+    applications: Applications,
     sets: Api<DynamicObject>,
     hold: Hold,
 }
@@ -33,7 +33,13 @@ impl Bench {
         let argocd = ArgoCdClient::new(&client, &platform, Purpose::Deploy).await.unwrap();
         let sets = application_set::api(&client, "argocd");
         let hold = Hold::new(&client, &platform.argocd, "run-1");
-        Bench { platform, argocd, applications: Api::namespaced(client, "argocd"), sets, hold }
+        Bench {
+            platform,
+            argocd,
+            applications: Applications::of(&client, &testkit::platform().argocd),
+            sets,
+            hold,
+        }
     }
 
     pub(super) fn generators<'a>(&'a self, note: &'a dyn Fn(String)) -> Generators<'a> {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::{Api, Resource};
+use kube::Resource;
 use tiphys_model::{App, AppIx, AppName};
 use tiphys_run::{Answer, Effect, SyncAnswer};
 use tiphys_state::hold::{Hold, HoldError};
@@ -20,7 +20,7 @@ use crate::engine::RunError;
 use crate::frozen::is_automated;
 use tiphys_argocd::application::Application;
 use tiphys_argocd::rest::{CallError, REQUEST_TIMEOUT, Refusal, SyncRequest};
-use tiphys_argocd::{ArgoCdClient, Destination};
+use tiphys_argocd::{AppAddress, Applications, ArgoCdClient, Destination};
 use tiphys_cluster::agent::LATE;
 use tiphys_cluster::{Cause, ObjectName};
 use tiphys_model::Explain;
@@ -29,7 +29,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What requests are made with.
 pub(super) struct Effects {
-    pub(super) applications: Api<Application>,
+    pub(super) applications: Applications,
     pub(super) argocd: ArgoCdClient,
     pub(super) hold: Arc<Hold>,
     pub(super) fence: Fence,
@@ -42,11 +42,20 @@ pub(super) struct Effects {
 /// What a request for an app has to say besides its name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
-    pub(super) project: Arc<str>,
+    project: Arc<str>,
+    namespace: Arc<str>,
     destination: Destination,
     prune: bool,
     synced: bool,
     reference: ObjectReference,
+}
+
+impl Known {
+    /// What was not seen yet is looked for where Argo CD is.
+    pub(super) fn address(&self, name: &str) -> AppAddress {
+        let (project, namespace) = (self.project.clone(), self.namespace.clone());
+        AppAddress { name: name.into(), project, namespace }
+    }
 }
 
 impl Effects {
@@ -55,6 +64,7 @@ impl Effects {
         let reference = application.object_ref(&());
         let known = Known {
             project: application.spec.project.as_str().into(),
+            namespace: application.namespace().into(),
             destination: application.destination(),
             prune,
             synced: application.status.sync.status == "Synced",
@@ -91,7 +101,8 @@ impl Effects {
         incoming: &UnboundedSender<Incoming>,
     ) {
         let known = self.known(request.app);
-        let result = self.probes.look(request, app, &known.destination, &known.project).await;
+        let address = known.address(app.name.as_str());
+        let result = self.probes.look(request, app, &known.destination, &address).await;
         incoming.send(Incoming::Probed(result)).unwrap_or_default();
     }
 
@@ -135,33 +146,27 @@ impl Effects {
         incoming: &UnboundedSender<Incoming>,
     ) -> Result<Option<Answer>, (Cause, RunError)> {
         let (app, known) = (effect.app(), self.known(effect.app()));
+        let address = known.address(name);
         let tell = |told: Incoming| incoming.send(told).unwrap_or_default();
         match effect {
             Effect::Sync { operation, revisions, number, .. } => {
-                let request = SyncRequest {
-                    project: &known.project,
-                    operation,
-                    revisions,
-                    prune: known.prune,
-                };
-                let answer = match self.argocd.sync(name, request).await {
+                let request = SyncRequest { operation, revisions, prune: known.prune };
+                let answer = match self.argocd.sync(&address, request).await {
                     Ok(application) => accepted(&application),
                     Err(error) => not_accepted(tolerable(effect, name, error)?),
                 };
                 Ok(Some(Answer::Sync { number: *number, answer }))
             }
-            Effect::Refresh { number, .. } => {
-                match self.argocd.refresh(name, &known.project).await {
-                    Ok(application) => {
-                        tell(Incoming::Seen(app, Box::new(application)));
-                        Ok(Some(Answer::Refreshed { number: *number }))
-                    }
-                    Err(error) => {
-                        tolerable(effect, name, error)?;
-                        Ok(Some(Answer::RefreshFailed { number: *number }))
-                    }
+            Effect::Refresh { number, .. } => match self.argocd.refresh(&address).await {
+                Ok(application) => {
+                    tell(Incoming::Seen(app, Box::new(application)));
+                    Ok(Some(Answer::Refreshed { number: *number }))
                 }
-            }
+                Err(error) => {
+                    tolerable(effect, name, error)?;
+                    Ok(Some(Answer::RefreshFailed { number: *number }))
+                }
+            },
             Effect::Read { number, .. } => match self.applications.get_opt(name).await {
                 Ok(found) => {
                     tell(match found {
@@ -173,7 +178,7 @@ impl Effects {
                 Err(_) => Ok(None),
             },
             Effect::Terminate { .. } => {
-                match self.argocd.terminate(name, &known.project).await {
+                match self.argocd.terminate(&address).await {
                     // Refused: there is nothing to stop any more.
                     Ok(()) | Err(CallError::Refused { refusal: Refusal::Other, .. }) => {
                         Ok(Some(Answer::Terminated))
@@ -233,6 +238,7 @@ impl Effects {
     /// Argo CD does not begin to delete before an operation has ended, so that is stopped.
     async fn remove(&self, app: AppIx, name: &str, known: &Known) -> Result<(), CallError> {
         let unanswered = |message: String| CallError::Unanswered { message };
+        let address = known.address(name);
         let found = self.applications.get_opt(name).await;
         let Some(found) = found.map_err(|error| unanswered(error.to_string()))? else {
             return Ok(());
@@ -244,7 +250,7 @@ impl Effects {
             self.thaws.is_in_the_way(app);
         }
         if found.operation.is_some() {
-            match self.argocd.terminate(name, &known.project).await {
+            match self.argocd.terminate(&address).await {
                 // It has ended by itself.
                 Ok(()) | Err(CallError::Refused { refusal: Refusal::Other, .. }) => {}
                 Err(error) => return Err(error),
@@ -257,9 +263,9 @@ impl Effects {
             && app_resources.all_stay(name).await
         {
             // Only newer versions of Argo CD see to that by themselves.
-            return self.argocd.delete_orphaning(name, &known.project).await;
+            return self.argocd.delete_orphaning(&address).await;
         }
-        self.argocd.delete(name, &known.project).await
+        self.argocd.delete(&address).await
     }
 
     /// Editing a project wakes nobody: an app that has drifted while it was held would stay so
@@ -271,7 +277,7 @@ impl Effects {
         let known = self.known(app);
         if !known.synced {
             // If this fails, nothing is lost but time.
-            self.argocd.refresh(name, &known.project).await.ok();
+            self.argocd.refresh(&known.address(name)).await.ok();
         }
         Ok(())
     }

@@ -115,8 +115,8 @@ impl Effects {
         while busy {
             if Instant::now() >= wake_at {
                 // An edit of the project wakes nobody. If this fails, it is asked for again.
-                let known = self.known(app);
-                let refresh = self.argocd.refresh(name, &known.project);
+                let address = self.known(app).address(name);
+                let refresh = self.argocd.refresh(&address);
                 tokio::time::timeout(WAKE_INTERVAL, refresh).await.ok();
                 wake_at = Instant::now() + WAKE_INTERVAL;
             }

@@ -18,8 +18,8 @@ use tiphys_run::gate::is_ripe;
 use tiphys_run::{Action, Observation, Phase, Revisions, Stamp, Step};
 use tokio::sync::Semaphore;
 
-use tiphys_argocd::Destination;
 use tiphys_argocd::application::Application;
+use tiphys_argocd::{AppAddress, Destination};
 use tiphys_evidence::EvidenceCollector;
 use tiphys_evidence::criteria::{self, Prober};
 
@@ -112,7 +112,7 @@ impl Probes {
         request: ProbeRequest,
         app: &App,
         at: &Destination,
-        project: &str,
+        address: &AppAddress,
     ) -> ProbeResult {
         let _room = self.room.acquire().await;
         let unmet = match &self.prober {
@@ -120,9 +120,7 @@ impl Probes {
             None => Vec::new(),
         };
         let generations = match (request.generations, &self.collector) {
-            (Some(applied), Some(collector)) => {
-                Some((applied, lagging(collector, app.name.as_str(), project).await))
-            }
+            (Some(applied), Some(collector)) => Some((applied, lagging(collector, address).await)),
             _ => None,
         };
         ProbeResult { app: request.app, unmet, generations }
@@ -131,10 +129,10 @@ impl Probes {
 
 /// What lags behind, or what keeps us from knowing. One odd answer must not make a run sync what
 /// is as it should be.
-async fn lagging(collector: &EvidenceCollector, app: &str, project: &str) -> Vec<Arc<str>> {
+async fn lagging(collector: &EvidenceCollector, app: &AppAddress) -> Vec<Arc<str>> {
     let mut tries = 1;
     loop {
-        match collector.lagging(app, project).await {
+        match collector.lagging(app).await {
             Ok(lagging) => return lagging,
             Err(_) if tries < TRIES => tokio::time::sleep(PAUSE).await,
             Err(error) => {

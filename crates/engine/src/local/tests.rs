@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use http::Method;
 use serde_json::{Value, json};
-use tiphys_argocd::ArgoCdClient;
+use tiphys_argocd::{Applications, ArgoCdClient};
 use tiphys_cluster::names::Purpose;
 use tiphys_cluster::scripted::{Answer, Asked};
 use tiphys_cluster::{Kinds, Place};
@@ -77,10 +77,11 @@ async fn run_platform(server: &Server, action: Action, platform: Platform) -> En
     }
     let setup = Setup {
         argocd: ArgoCdClient::new(&client, &platform, Purpose::Deploy).await.unwrap(),
-        app_resources: teardown.then(|| Arc::new(AppResources::new(&client, kinds))),
+        app_resources: teardown
+            .then(|| Arc::new(AppResources::new(&client, &platform.argocd, kinds))),
         client: client.clone(),
         prober: (!teardown).then(|| Prober::new(client.clone(), Place::Outside)),
-        namespace: "argocd".to_owned(),
+        applications: Applications::of(&client, &platform.argocd),
         plan,
         action,
         hold,
@@ -358,6 +359,27 @@ async fn a_hook_that_argo_cd_leaves_is_told_and_not_waited_for() {
     let note = "Job/db/clean stays: it is a hook of `b` that Argo CD leaves";
     assert_eq!(ended.notes, [note]);
     assert!(ended.took < Duration::from_secs(10), "{:?}", ended.took);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_app_in_another_namespace_has_applied_names_that_namespace() {
+    // With the name alone, it is of an Application in Argo CD's own namespace.
+    for (instance, is_its_own) in [("team_b", true), ("b", false)] {
+        let server = server();
+        let mut app = argocd::unsynced("apps");
+        app["status"]["resources"] =
+            json!([{ "group": "batch", "kind": "Job", "namespace": "db", "name": "clean" }]);
+        server.change(|objects| objects.remove(&application("b")));
+        server.put(&application("team/b"), app);
+        let hook = json!({ "argocd.argoproj.io/hook": "PostDelete" });
+        let labels = json!({ "app.kubernetes.io/instance": instance });
+        server.put(JOB, json!({ "metadata": { "labels": labels, "annotations": hook } }));
+        let platform = testkit::platform_in("team");
+        let ended = Box::pin(run_platform(&server, Action::Teardown, platform)).await;
+        assert_eq!(ended.verdict.unwrap(), Verdict::Succeeded);
+        assert_eq!(ended.removed, [1, 0]);
+        assert_eq!(ended.notes.len(), usize::from(is_its_own), "{:?}", ended.notes);
+    }
 }
 
 /// It began after the apps were held and before the controller had seen it.

@@ -37,7 +37,9 @@ impl Teardown {
             self.remove_primitives(context, &beside).await?;
         }
         let (client, graph, came, beside) = (&self.client, &graph, &going, &beside);
-        self.see_to_leftovers(context, Search { client, kinds, graph, came, beside }, kept).await
+        let argocd = &self.platform.argocd;
+        let search = Search { client, argocd, kinds, graph, came, beside };
+        self.see_to_leftovers(context, search, kept).await
     }
 
     /// Removes what came with the platform, and tells what stays. Others may make objects at any
@@ -50,8 +52,7 @@ impl Teardown {
     ) -> Result<(Beside, Division), TeardownError> {
         let (client, timeout) = (&self.client, self.removal_timeout());
         let read = async || -> Result<(Beside, Division), RequestError> {
-            let namespace = &self.platform.argocd.namespace;
-            let beside = Beside::read(client, namespace, |_| false).await?;
+            let beside = Beside::read(client, &self.platform.argocd, |_| false).await?;
             let (platform, including) = (&self.platform, &self.options.including);
             let division = beside.divide(client, kinds, platform, graph, including).await?;
             Ok((beside, division))

@@ -1,6 +1,6 @@
 //! All that comes before the first app goes.
 
-use kube::{Api, ResourceExt};
+use kube::ResourceExt;
 use tiphys_model::{AppIx, Plan, Role};
 use tiphys_state::claim;
 use tiphys_state::graph::{self, DeployedGraph, GraphStore};
@@ -9,8 +9,8 @@ use tiphys_state::hold::HoldError;
 use super::generators;
 use super::{Context, Extent, Teardown, TeardownError, volumes};
 use crate::frozen::FrozenOperations;
-use tiphys_argocd::ArgoCdClient;
 use tiphys_argocd::application::Application;
+use tiphys_argocd::{AppAddress, Applications, ArgoCdClient};
 use tiphys_cluster::names::Purpose;
 
 impl Teardown {
@@ -20,6 +20,7 @@ impl Teardown {
         context: &Context<'_>,
     ) -> Result<(Option<ArgoCdClient>, DeployedGraph), TeardownError> {
         claim::refuse_projects_of_others(&self.client, &self.platform).await?;
+        claim::refuse_namesakes(&self.client, &self.platform).await?;
         let store = self.store();
         let mut graph = self.unchanged_graph(&store).await?;
         let applications = self.applications().await?;
@@ -98,16 +99,16 @@ impl Teardown {
         there: &[Application],
     ) -> Result<(), HoldError> {
         let apps = self.names();
-        let project = |app: &str| {
+        let address = |app: &str| {
             let found = there.iter().find(|application| application.name() == app);
-            found.map(|application| &*application.spec.project).unwrap_or_default()
+            found.map_or_else(|| AppAddress::own(app, ""), Application::address)
         };
         let terminate = async |app: &str| {
             // If it cannot be stopped, deleting the app will stop it, or say why it cannot.
-            argocd.terminate(app, project(app)).await.ok();
+            argocd.terminate(&address(app)).await.ok();
             Ok(())
         };
-        let applications = Api::namespaced(self.client.clone(), &self.platform.argocd.namespace);
+        let applications = Applications::of(&self.client, &self.platform.argocd);
         let hold = self.hold(&context.run).where_there_is_a_project().await?;
         let frozen = FrozenOperations { hold: &hold, applications: &applications, argocd };
         for app in frozen.end(&apps).await? {

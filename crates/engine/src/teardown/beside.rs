@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
+use tiphys_argocd::Applications;
 use tiphys_argocd::application::{self, Application};
 use tiphys_assess::ownership::{self, Others};
 use tiphys_cluster::{Cause, Kinds, RequestError, names};
 use tiphys_model::Platform;
+use tiphys_model::platform::ArgoCd;
 use tiphys_state::graph::{self, DeployedGraph, Names};
 
 use super::inventory::{Division, Inventory};
@@ -24,26 +26,26 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    /// Those in all namespaces, or in Argo CD's own if nobody may list more. Of Argo CD's own
-    /// namespace, `ours` are left out.
+    /// Those in all namespaces, or in those of the platform if nobody may list more. Of these, `ours`
+    /// are left out.
     pub(super) async fn read(
         client: &Client,
-        namespace: &str,
+        argocd: &ArgoCd,
         ours: impl Fn(&Application) -> bool,
     ) -> Result<Self, RequestError> {
         let mut beside = Beside::default();
         // None is kept: there may be thousands.
         let mut note = |application: &Application| {
-            let own = application.metadata.namespace.as_deref() == Some(namespace);
-            if !(own && ours(application)) {
-                beside.note(application, namespace);
+            let may_be_ours = argocd.all_namespaces().any(|one| one == application.namespace());
+            if !(may_be_ours && ours(application)) {
+                beside.note(application, &argocd.namespace);
             }
             false
         };
         let listed = application::list(&Api::all(client.clone()), &mut note).await;
         let listed = match listed {
             Err(error) if error.cause() == Cause::Denied => {
-                application::list(&Api::namespaced(client.clone(), namespace), &mut note).await
+                Applications::of(client, argocd).list(&mut note).await
             }
             listed => listed,
         };
@@ -95,10 +97,15 @@ impl Beside {
         including: &[Others],
     ) -> Result<Division, RequestError> {
         let apps = graph.apps.keys().chain(&graph.gone).cloned();
+        // In which of its namespaces an app was that is gone, nobody knows.
+        let argocd = &platform.argocd;
+        let instances = |app: String| -> Vec<String> {
+            argocd.all_namespaces().map(|one| argocd.instance_name(one, &app)).collect()
+        };
         let judged_by = ownership::Platform {
             name: platform.name.to_string(),
-            apps: apps.chain([names::root_application(platform)]).collect(),
-            keeping: graph.keeping.clone(),
+            apps: apps.chain([names::root_application(platform)]).flat_map(instances).collect(),
+            keeping: graph.keeping.iter().cloned().flat_map(instances).collect(),
             installation: installation(client, &platform.argocd.namespace).await?,
             others: self.tracked_as.clone(),
             namespaces: &graph.came_with_it().namespaces & &found.namespaces,

@@ -15,11 +15,10 @@ use tiphys_model::Platform;
 use super::TeardownError;
 use crate::created::Generator;
 pub(super) use find::find;
-use tiphys_argocd::ArgoCdClient;
-use tiphys_argocd::application::Application;
 use tiphys_argocd::application_set;
 use tiphys_argocd::client::finalizers::orphaning;
 use tiphys_argocd::rest::{CallError, Refusal};
+use tiphys_argocd::{Applications, ArgoCdClient};
 use tiphys_cluster::RequestError;
 use tiphys_cluster::delete;
 use tokio::time::Instant;
@@ -38,15 +37,14 @@ pub(super) async fn remove(
     for generator in generators {
         match &generator {
             Generator::Application(name) => {
-                let applications: Api<Application> =
-                    Api::namespaced(client.clone(), &platform.argocd.namespace);
+                let applications = Applications::of(client, &platform.argocd);
                 let what = format!("the generator `{name}` cannot be read");
                 let found = applications.get_opt(name).await;
                 let found = found.map_err(RequestError::because(what))?;
                 let Some(found) = found else { continue };
-                let released = argocd.delete_orphaning(name, &found.spec.project).await;
+                let released = argocd.delete_orphaning(&found.address()).await;
                 released.or_else(|error| refused(name, error))?;
-                await_gone(&applications, name, "the generator").await?;
+                await_gone(applications.beside(&found.address()), name, "the generator").await?;
             }
             Generator::Set(name) => {
                 remove_set(&application_set::api(client, &platform.argocd.namespace), name).await?;

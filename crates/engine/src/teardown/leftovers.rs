@@ -12,6 +12,7 @@ use kube::api::{ListParams, ObjectMeta, PropagationPolicy};
 use kube::{Api, Client, ResourceExt};
 use tiphys_assess::ownership::{self, Keep};
 use tiphys_model::Platform;
+use tiphys_model::platform::ArgoCd;
 use tiphys_state::graph::{DeployedGraph, Names};
 
 use super::beside::Beside;
@@ -62,10 +63,11 @@ pub async fn leftovers(
     if graph.gone.is_empty() {
         return Ok(Vec::new());
     }
-    let beside = Beside::read(client, &platform.argocd.namespace, |_| false).await?;
+    let beside = Beside::read(client, &platform.argocd, |_| false).await?;
     let kinds = Kinds::discover(client).await?;
     let Division { going, .. } = beside.divide(client, &kinds, platform, graph, &[]).await?;
-    let search = Search { client, kinds: &kinds, graph, came: &going, beside: &beside };
+    let (argocd, came) = (&platform.argocd, &going);
+    let search = Search { client, argocd, kinds: &kinds, graph, came, beside: &beside };
     let mut found = search.run().await?.leftovers;
     found.retain(|leftover| leftover.certain);
     Ok(found)
@@ -74,6 +76,7 @@ pub async fn leftovers(
 /// What is looked for.
 pub(super) struct Search<'a> {
     pub(super) client: &'a Client,
+    pub(super) argocd: &'a ArgoCd,
     pub(super) kinds: &'a Kinds,
     pub(super) graph: &'a DeployedGraph,
     /// What came with the platform and is nobody else's by now.
@@ -130,9 +133,10 @@ impl Search<'_> {
             return None;
         }
         let object = named(group, kind, metadata);
-        let app = tracking::app_of(&object, metadata)?;
+        let instance = tracking::app_of(&object, metadata)?;
+        let app = self.argocd.app_of_instance(instance)?;
         // An app of that name may have come back, or may be another platform's by now.
-        if !self.graph.gone.contains(app) || self.beside.tracked_as.contains(app) {
+        if !self.graph.gone.contains(app) || self.beside.tracked_as.contains(instance) {
             return None;
         }
         let annotations = metadata.annotations.as_ref().unwrap_or(&NOTHING);

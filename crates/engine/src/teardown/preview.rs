@@ -37,6 +37,7 @@ impl Teardown {
     /// Reads what would go. It may have changed when it goes, so everything is read again then.
     pub async fn preview(&self) -> Result<TeardownPreview, TeardownError> {
         claim::refuse_projects_of_others(&self.client, &self.platform).await?;
+        claim::refuse_namesakes(&self.client, &self.platform).await?;
         let applications = self.applications().await?;
         let removed: Vec<&Application> =
             applications.iter().filter(|application| self.removes(application)).collect();
@@ -85,7 +86,7 @@ impl Teardown {
         let ours = |application: &Application| {
             self.removes(application) || application.spec.project == *root
         };
-        Beside::read(&self.client, &self.platform.argocd.namespace, ours).await
+        Beside::read(&self.client, &self.platform.argocd, ours).await
     }
 
     async fn claimed_volumes(

@@ -67,6 +67,26 @@ async fn lease_graph_hold_generators_apps_and_at_last_the_graph_and_the_lease() 
     assert_eq!(server.get(LEASE), None);
 }
 
+#[tokio::test(start_paused = true)]
+async fn apps_go_from_other_namespaces_unless_a_name_is_there_twice() {
+    for (there, expected) in [
+        (&["a", "team/b"][..], Ok(Verdict::Succeeded)),
+        (&["a", "b", "team/b"], Err(Exit::Configuration)),
+    ] {
+        let (server, mut teardown) = deployed().await;
+        teardown.platform = Arc::new(testkit::platform_in("team"));
+        server.change(|objects| objects.remove(&application("b")));
+        for name in there {
+            server.put(&application(name), argocd::unsynced("apps"));
+        }
+        let ended = run(teardown).await.map_err(|error| error.explain().exit);
+        assert_eq!(ended, expected, "{there:?}");
+        let left: Vec<&&str> =
+            there.iter().filter(|name| server.get(&application(name)).is_some()).collect();
+        assert_eq!(left.len(), if ended.is_ok() { 0 } else { 3 }, "{left:?}");
+    }
+}
+
 /// Whatever goes wrong before the first app goes, nothing that comes after it is asked for, and
 /// the Lease is given up.
 #[tokio::test(start_paused = true)]

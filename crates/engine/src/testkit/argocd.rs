@@ -17,8 +17,14 @@ pub(crate) const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/argocd/l
 /// The root app of the test platform.
 pub(crate) const ROOT: &str = "prod-root";
 
+/// `NAME`, or `NAMESPACE/NAME` for one that is not in Argo CD's own.
 pub(crate) fn application(name: &str) -> String {
-    format!("{APPLICATIONS}/{name}")
+    match name.split_once('/') {
+        None => format!("{APPLICATIONS}/{name}"),
+        Some((namespace, name)) => {
+            format!("/apis/argoproj.io/v1alpha1/namespaces/{namespace}/applications/{name}")
+        }
+    }
 }
 
 /// With the platform's project, its root app, and our health definitions. The root app creates
@@ -29,7 +35,7 @@ pub(crate) fn server(creates: &'static [&'static str]) -> Server {
     server.put(PROJECT, json!({ "spec": {} }));
     server.put(&application(ROOT), unsynced("roots"));
     server.control(move |objects, path| {
-        if path.starts_with(APPLICATIONS) {
+        if path.contains("/applications/") {
             reconcile(objects, path, creates);
         }
     });
@@ -108,8 +114,13 @@ fn reconcile(objects: &mut Objects<'_>, path: &str, creates: &[&str]) {
             create(objects, &format!("/api/v1/namespaces/{namespace}"));
         }
         if path == application(ROOT) {
-            let resource =
-                |name| json!({ "group": "argoproj.io", "kind": "Application", "name": name });
+            let resource = |given: &&str| {
+                let (namespace, name) = given.split_once('/').unwrap_or(("", *given));
+                json!({
+                    "group": "argoproj.io", "kind": "Application",
+                    "namespace": namespace, "name": name,
+                })
+            };
             object["status"]["resources"] = creates.iter().map(resource).collect();
             for name in creates {
                 objects.put(&application(name), unsynced("apps"));

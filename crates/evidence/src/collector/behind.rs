@@ -7,6 +7,7 @@ use tiphys_model::Health;
 
 use super::EvidenceCollector;
 use super::tree::Node;
+use tiphys_argocd::AppAddress;
 use tiphys_cluster::workload::{awaits, is_workload};
 
 /// How much later than the cluster Argo CD may be.
@@ -15,17 +16,12 @@ const LATER: Duration = Duration::from_secs(3);
 impl EvidenceCollector {
     /// What Argo CD shows of a workload, if the cluster has long had something else. What cannot
     /// be read is not known to be old.
-    pub(super) async fn what_is_old(
-        &self,
-        app: &str,
-        project: &str,
-        chain: &[&Node],
-    ) -> Option<String> {
+    pub(super) async fn what_is_old(&self, app: &AppAddress, chain: &[&Node]) -> Option<String> {
         let shown = chain.iter().find(|node| is_workload(&node.object.kind))?;
-        let live = self.live(app, project, &shown.object, &shown.version).await.ok()?;
+        let live = self.live(app, &shown.object, &shown.version).await.ok()?;
         contradiction(shown, &live)?;
         tokio::time::sleep(LATER).await;
-        let tree = self.tree(app, project).await.ok()?;
+        let tree = self.tree(app).await.ok()?;
         contradiction(tree.node(&shown.uid)?, &live)
     }
 }

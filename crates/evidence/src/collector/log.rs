@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::EvidenceCollector;
 use super::tree::Node;
+use tiphys_argocd::AppAddress;
 use tiphys_argocd::rest::{CallError, Refusal};
 use tiphys_cluster::ObjectName;
 use tiphys_cluster::excerpt::cut;
@@ -45,17 +46,16 @@ pub(super) async fn of(client: &Client, pod: &Node) -> Result<Vec<String>, Strin
 /// The same of a pod on another cluster. Argo CD's API server asks that cluster.
 pub(super) async fn through_argocd(
     collector: &EvidenceCollector,
-    app: &str,
-    project: &str,
+    app: &AppAddress,
     pod: &Node,
 ) -> Result<Vec<String>, CallError> {
-    let live = collector.live(app, project, &pod.object, &pod.version).await?;
+    let live = collector.live(app, &pod.object, &pod.version).await?;
     let container = serde_json::from_value(live).ok().as_ref().and_then(troubled_container);
     let container = container.map_or(String::new(), |name| format!("&container={name}"));
     let ObjectName { namespace, name, .. } = &pod.object;
     let path = format!(
-        "applications/{app}/logs?project={project}&namespace={namespace}&podName={name}{container}\
-         &tailLines={LINES}"
+        "{}&namespace={namespace}&podName={name}{container}&tailLines={LINES}",
+        collector.argocd.path(app, "/logs")
     );
     let now = contents(&collector.argocd.read_stream(&path, LOG_TIMEOUT).await?);
     if !now.is_empty() {

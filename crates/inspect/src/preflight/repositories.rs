@@ -2,9 +2,8 @@
 //! already, and those that a login is mounted for.
 
 use futures::stream::{self, StreamExt};
-use kube::Api;
 use serde_json::Value;
-use tiphys_argocd::application::{self, Application};
+use tiphys_argocd::Applications;
 use tiphys_assess::preflight::Findings;
 use tiphys_assess::preflight::address::{GitAddress, registry};
 use tiphys_assess::preflight::connectivity::{Endpoint, Purpose, Tried, judge};
@@ -32,12 +31,9 @@ pub(super) async fn look(
 /// All sources of the platform's apps. Where nobody can be asked, other rows say why.
 async fn sources(preflight: &Preflight<'_>) -> Vec<Value> {
     let Ok(client) = in_time(preflight.access.client()).await else { return Vec::new() };
-    let applications: Api<Application> =
-        Api::namespaced(client, &preflight.platform.argocd.namespace);
+    let applications = Applications::of(&client, &preflight.platform.argocd);
     let apps = &preflight.platform.apps;
-    let listed = application::list(&applications, |one| {
-        apps.iter().any(|app| app.name.as_str() == one.name())
-    });
+    let listed = applications.list(|one| apps.iter().any(|app| app.name.as_str() == one.name()));
     let listed = in_time(listed).await.unwrap_or_default();
     listed.iter().flat_map(|one| one.sources().cloned().collect::<Vec<_>>()).collect()
 }

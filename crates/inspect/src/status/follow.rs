@@ -12,6 +12,7 @@ use tiphys_run::Signal;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use super::{Around, Found, StatusError, ask, in_time};
+use tiphys_argocd::Applications;
 use tiphys_argocd::watch::{self, WatchEvent};
 use tiphys_cluster::Cause;
 use tiphys_engine::Signals;
@@ -39,7 +40,8 @@ pub async fn follow(
     let has_criteria = plan.apps.iter().any(|app| !app.app.health.is_empty());
     let mut names: BTreeSet<String> = found.positions.keys().cloned().collect();
     names.insert(found.root_name.clone());
-    let news = watch::applications(client.clone(), &platform.argocd.namespace, names.clone());
+    let applications = Applications::of(client, &platform.argocd);
+    let news = watch::applications(&applications, names.clone());
     let mut news = pin!(news);
     let mut looks = interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -7,7 +7,8 @@ use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{ListParams, ObjectList, PartialObjectMeta};
 use kube::{Api, Client};
-use tiphys_argocd::application::{self, Application};
+use tiphys_argocd::Applications;
+use tiphys_argocd::application::Application;
 use tiphys_cluster::{Cause, RequestError};
 
 use super::{DeployedGraph, Names, Uids, names};
@@ -15,17 +16,16 @@ use super::{DeployedGraph, Names, Uids, names};
 pub struct Containers {
     namespaces: Api<Namespace>,
     crds: Api<CustomResourceDefinition>,
-    applications: Api<Application>,
+    applications: Applications,
 }
 
 impl Containers {
-    /// Applications are in this namespace.
     #[must_use]
-    pub fn new(client: &Client, namespace: &str) -> Self {
+    pub fn new(client: &Client, applications: Applications) -> Self {
         Containers {
             namespaces: Api::all(client.clone()),
             crds: Api::all(client.clone()),
-            applications: Api::namespaced(client.clone(), namespace),
+            applications,
         }
     }
 
@@ -49,7 +49,7 @@ impl Containers {
     /// What the apps of a graph have brought so far.
     pub async fn brought_before(&self, graph: &DeployedGraph) -> Result<Names, RequestError> {
         let known = |application: &Application| graph.apps.contains_key(application.name());
-        let applications = application::list(&self.applications, known).await?;
+        let applications = self.applications.list(known).await?;
         let applications = applications.iter();
         // An older Tiphys took all for theirs that came after the first deployment.
         Ok(if graph.came.is_some() {
@@ -86,10 +86,11 @@ mod tests {
     use tiphys_model::{Exit, Explain};
 
     use super::*;
+    use crate::hold::tests::argocd;
     use tiphys_cluster::scripted::{REFUSALS, Server};
 
     fn containers(server: &Server) -> Containers {
-        Containers::new(&server.client(), "argocd")
+        Containers::new(&server.client(), Applications::of(&server.client(), &argocd(&["apps"])))
     }
 
     #[tokio::test(start_paused = true)]

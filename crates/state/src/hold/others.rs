@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use kube::Api;
 
 use super::project::ProjectHold;
 use super::{Hold, HoldError, windows};
-use tiphys_argocd::application::{self, Application};
+use tiphys_argocd::Applications;
+use tiphys_argocd::application::Application;
 use tiphys_argocd::sync_windows::{Denied, SyncWindow, Unreadable, deny_manual_sync};
 
 /// The windows of others, by project.
@@ -20,14 +20,14 @@ impl Hold {
     pub async fn denied_now(
         &self,
         apps: &BTreeSet<String>,
-        applications: &Api<Application>,
+        applications: &Applications,
     ) -> Result<BTreeMap<Denied, Vec<String>>, HoldError> {
         let windows = self.windows_of_others().await?;
         let mut all: BTreeMap<Denied, Vec<String>> = BTreeMap::new();
         if windows.is_empty() {
             return Ok(all);
         }
-        let found = application::list(applications, |found| apps.contains(found.name())).await?;
+        let found = applications.list(|found| apps.contains(found.name())).await?;
         for application in found {
             if let Some(denied) = judge(&windows, &application)? {
                 all.entry(denied).or_default().push(application.name().to_owned());
@@ -40,7 +40,7 @@ impl Hold {
     pub async fn denies(
         &self,
         app: &str,
-        applications: &Api<Application>,
+        applications: &Applications,
     ) -> Result<Option<Denied>, HoldError> {
         let windows = self.windows_of_others().await?;
         if windows.is_empty() {

@@ -30,7 +30,7 @@ fn path(app: &str) -> String {
     format!("{APPLICATIONS}/{app}")
 }
 
-fn argocd(projects: &[&str]) -> ArgoCd {
+pub(crate) fn argocd(projects: &[&str]) -> ArgoCd {
     ArgoCd {
         namespace: "argocd".to_owned(),
         application_namespaces: Vec::new(),
@@ -64,7 +64,7 @@ async fn hold_both(server: &Server) -> Result<(), HoldError> {
         server.change(|objects| automated(objects, app, false));
         Ok(())
     };
-    let applications = Api::namespaced(server.client(), "argocd");
+    let applications = Applications::of(&server.client(), &argocd(&["prod"]));
     hold(server).hold_when_idle(&apps(&["a", "b"]), &applications, terminate).await
 }
 
@@ -109,7 +109,7 @@ async fn an_operation_that_nobody_can_end_is_named_and_nothing_is_held() {
     let server = server();
     server.change(|objects| automated(objects, "b", true));
     let terminated = Mutex::new(0);
-    let applications = Api::namespaced(server.client(), "argocd");
+    let applications = Applications::of(&server.client(), &argocd(&["prod"]));
     let terminate = async |_: &str| {
         *terminated.lock().unwrap() += 1;
         Ok(())
@@ -127,7 +127,7 @@ async fn an_operation_that_nobody_can_end_is_named_and_nothing_is_held() {
 async fn an_operation_that_cannot_be_terminated_ends_it_with_the_reason() {
     let server = server();
     server.change(|objects| automated(objects, "a", true));
-    let applications = Api::namespaced(server.client(), "argocd");
+    let applications = Applications::of(&server.client(), &argocd(&["prod"]));
     let no = || CallError::Unanswered { message: "no".to_owned() };
     let hold = hold(&server);
     let ended = hold.hold_when_idle(&apps(&["a"]), &applications, async |_| Err(no())).await;
@@ -183,7 +183,7 @@ async fn undoing_leaves_alone_what_was_held_before_and_what_others_hold_meanwhil
             automated(objects, "a", true);
         }
     });
-    let applications = Api::namespaced(server.client(), "argocd");
+    let applications = Applications::of(&server.client(), &argocd(&["prod"]));
     let no = async |_: &str| Err(CallError::Unanswered { message: "stop".to_owned() });
     let hold = hold(&server);
     hold.hold_when_idle(&apps(&["a", "b"]), &applications, no).await.unwrap_err();

@@ -8,7 +8,7 @@ use tiphys_assess::status::{
     AppStatus, Check, Known, PlatformPhase, Seen, Situation, State, Status, checklist,
 };
 use tiphys_evidence::Prober;
-use tiphys_evidence::{Collected, EvidenceCollector};
+use tiphys_evidence::{AppAddress, Collected, EvidenceCollector};
 use tiphys_inspect::status;
 use tiphys_model::{App, AppName, Exit};
 use tiphys_report::WhyReport;
@@ -96,14 +96,19 @@ async fn look<E: Display>(
 ) -> Collected {
     let position = looked.plan.apps.iter().position(|planned| planned.app.name == *app);
     let found = position.and_then(|at| situation.seen.get(at)?.as_ref());
-    let Some(Seen { observation: seen, project, .. }) = found else { return Collected::default() };
+    let Some(found) = found else { return Collected::default() };
+    let Seen { observation: seen, project, namespace, .. } = found;
     let mut evidence = Evidence::from_observation(seen);
     if let Some(deleting) = seen.deleting.as_ref().filter(|d| !d.finalizers.is_empty()) {
         let waits = format!("it waits for the finalizers {}", deleting.finalizers.join(", "));
         evidence.message = Some(waits.into());
     }
     match collector {
-        Ok(collector) => collector.gather(app.as_str(), project, evidence).await,
+        Ok(collector) => {
+            let (name, project, namespace) =
+                (app.as_str().into(), project.clone(), namespace.clone());
+            collector.gather(&AppAddress { name, project, namespace }, evidence).await
+        }
         Err(error) => {
             let unseen = vec![format!("its resources: {error}")];
             Collected { evidence: Evidence { unseen, ..evidence }, ..Collected::default() }

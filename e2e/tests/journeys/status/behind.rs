@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
+use tiphys_argocd::AppAddress;
 use tiphys_e2e::{Site, World, until};
 use tiphys_lab::repository::{AppSource, Behaviour};
 
@@ -68,7 +69,7 @@ pub(crate) async fn is_told(world: Arc<World>) {
     assert_eq!(eye.writes(), Vec::<String>::new());
 
     // A new controller takes its time to compare an app anew, unless it is asked.
-    world.argocd.refresh(APP, &site.platform.project).await.expect("a refresh");
+    world.argocd.refresh(&AppAddress::own(APP, &site.platform.project)).await.expect("a refresh");
     site.until_healthy(APP).await;
     site.close().await;
 }

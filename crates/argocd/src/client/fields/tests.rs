@@ -6,6 +6,7 @@ use tiphys_cluster::scripted::{self, Answer, Asked};
 use tiphys_run::Revisions;
 
 use super::*;
+use crate::applications::tests::argocd;
 
 fn written(revisions: &[&str]) -> Value {
     let before: Application = serde_json::from_value(json!({
@@ -15,7 +16,7 @@ fn written(revisions: &[&str]) -> Value {
     .unwrap();
     let id = "0123456789ab/vault/1/1".parse().unwrap();
     let revisions = Revisions(revisions.iter().map(|revision| (*revision).into()).collect());
-    let request = SyncRequest { project: "p", operation: &id, revisions: &revisions, prune: true };
+    let request = SyncRequest { operation: &id, revisions: &revisions, prune: true };
     operation(&before, request)
 }
 
@@ -69,7 +70,7 @@ fn serve(mut metadata: Value, mut script: Script) -> (FieldsClient, Arc<Mutex<Ve
         metadata["resourceVersion"] = "100".into();
         Answer::Object(object(&metadata))
     });
-    (FieldsClient::new(Api::namespaced(client, "argocd")), writes)
+    (FieldsClient::new(Applications::of(&client, &argocd(&["team"]))), writes)
 }
 
 fn object(metadata: &Value) -> Value {
@@ -86,7 +87,7 @@ const HOOK: &str = "post-delete-finalizer.argocd.argoproj.io";
 #[tokio::test(start_paused = true)]
 async fn others_finalizers_stay_when_an_application_is_deleted() {
     let (fields, writes) = serve(metadata(&[HOOK]), Box::new(|_, _| None));
-    fields.delete("vault").await.unwrap();
+    fields.delete(&AppAddress::own("vault", "p")).await.unwrap();
     let foreground = format!("{CASCADE}/foreground");
     let writes = writes.lock().unwrap();
     assert_eq!(writes[0]["metadata"]["finalizers"], json!([HOOK, foreground]));
@@ -97,7 +98,7 @@ async fn others_finalizers_stay_when_an_application_is_deleted() {
 #[tokio::test(start_paused = true)]
 async fn others_finalizers_stay_when_what_was_applied_does() {
     let (fields, writes) = serve(metadata(&[CASCADE, HOOK]), Box::new(|_, _| None));
-    fields.delete_orphaning("vault").await.unwrap();
+    fields.delete_orphaning(&AppAddress::own("vault", "p")).await.unwrap();
     let writes = writes.lock().unwrap();
     assert_eq!(writes.last().unwrap()["deletedWith"], json!([HOOK]));
 }
@@ -116,7 +117,7 @@ async fn a_finalizer_that_comes_in_between_is_kept() {
             None
         };
         let (fields, writes) = serve(metadata(&[]), Box::new(comes));
-        fields.delete("vault").await.unwrap();
+        fields.delete(&AppAddress::own("vault", "p")).await.unwrap();
         let foreground = format!("{CASCADE}/foreground");
         let writes = writes.lock().unwrap();
         assert_eq!(writes.last().unwrap()["deletedWith"], json!([HOOK, foreground]));
@@ -135,7 +136,7 @@ async fn a_cascade_that_comes_in_between_is_removed_again() {
         None
     };
     let (fields, writes) = serve(metadata(&[CASCADE, HOOK]), Box::new(comes));
-    fields.delete_orphaning("vault").await.unwrap();
+    fields.delete_orphaning(&AppAddress::own("vault", "p")).await.unwrap();
     let writes = writes.lock().unwrap();
     assert_eq!(writes.last().unwrap()["deletedWith"], json!([HOOK]));
 }
@@ -146,7 +147,7 @@ async fn what_somebody_changes_for_ever_is_busy_and_no_longer_asked_for() {
         (asked.method == Method::DELETE).then(|| Answer::refused(409, "modified"))
     };
     let (fields, writes) = serve(metadata(&[CASCADE]), Box::new(always));
-    let error = fields.delete("vault").await.unwrap_err();
+    let error = fields.delete(&AppAddress::own("vault", "p")).await.unwrap_err();
     assert!(matches!(error, CallError::Refused { refusal: Refusal::Busy, .. }), "{error}");
     assert_eq!(writes.lock().unwrap().len(), DELETE_ATTEMPTS as usize);
 }
@@ -162,7 +163,7 @@ async fn another_one_of_the_same_name_is_left_alone() {
         _ => Some(Answer::refused(409, "modified")),
     };
     let (fields, writes) = serve(metadata(&[CASCADE]), Box::new(replaced));
-    fields.delete("vault").await.unwrap();
+    fields.delete(&AppAddress::own("vault", "p")).await.unwrap();
     assert_eq!(writes.lock().unwrap().len(), 1);
 }
 
@@ -171,12 +172,12 @@ async fn nothing_is_added_to_what_is_being_deleted() {
     let mut going = metadata(&[HOOK]);
     going["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
     let (fields, writes) = serve(going.clone(), Box::new(|_, _| None));
-    fields.delete("vault").await.unwrap();
+    fields.delete(&AppAddress::own("vault", "p")).await.unwrap();
     assert_eq!(writes.lock().unwrap().last().unwrap()["deletedWith"], json!([HOOK]));
     // But what would cascade is removed.
     going["finalizers"] = json!([HOOK, CASCADE]);
     let (fields, writes) = serve(going, Box::new(|_, _| None));
-    fields.delete_orphaning("vault").await.unwrap();
+    fields.delete_orphaning(&AppAddress::own("vault", "p")).await.unwrap();
     assert_eq!(writes.lock().unwrap().last().unwrap()["deletedWith"], json!([HOOK]));
 }
 
@@ -185,7 +186,7 @@ async fn an_error_inside_the_server_may_pass() {
     let broken =
         |_: &Asked, _: &mut Value| Some(Answer::refused(500, "etcdserver: leader changed"));
     let (fields, _) = serve(metadata(&[]), Box::new(broken));
-    let error = fields.delete("vault").await.unwrap_err();
+    let error = fields.delete(&AppAddress::own("vault", "p")).await.unwrap_err();
     assert!(matches!(error, CallError::Refused { refusal: Refusal::Broken, .. }), "{error}");
 }
 
@@ -210,7 +211,7 @@ fn refreshing(
         let metadata = json!({ "name": app, "resourceVersion": "7", "annotations": annotations });
         Answer::Object(object(&metadata))
     });
-    (FieldsClient::new(Api::namespaced(client, "argocd")), asked_for)
+    (FieldsClient::new(Applications::of(&client, &argocd(&["team"]))), asked_for)
 }
 
 fn sorted(asked_for: &Mutex<Vec<String>>) -> Vec<String> {
@@ -225,7 +226,8 @@ async fn a_refresh_that_was_missed_is_asked_for_again_and_hard() {
     let (fields, asked_for) =
         refreshing(move |app, how, waited| how == "hard" || (app == "b" && waited > second));
     let began = Instant::now();
-    let (a, b) = tokio::join!(fields.refresh("a"), fields.refresh("b"));
+    let [a, b] = ["a", "b"].map(|app| AppAddress::own(app, "p"));
+    let (a, b) = tokio::join!(fields.refresh(&a), fields.refresh(&b));
     assert!(a.is_ok() && b.is_ok(), "{a:?} {b:?}");
     assert_eq!(sorted(&asked_for), ["a hard", "a normal", "b normal"]);
     assert!(began.elapsed() < Duration::from_secs(7), "{:?}", began.elapsed());
@@ -234,7 +236,34 @@ async fn a_refresh_that_was_missed_is_asked_for_again_and_hard() {
 #[tokio::test(start_paused = true)]
 async fn refreshes_that_are_all_slow_are_asked_for_once() {
     let (fields, asked_for) = refreshing(|_, _, waited| waited > Duration::from_secs(40));
-    let (a, b) = tokio::join!(fields.refresh("a"), fields.refresh("b"));
+    let [a, b] = ["a", "b"].map(|app| AppAddress::own(app, "p"));
+    let (a, b) = tokio::join!(fields.refresh(&a), fields.refresh(&b));
     assert!(a.is_ok() && b.is_ok(), "{a:?} {b:?}");
     assert_eq!(sorted(&asked_for), ["a normal", "b normal"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_application_is_written_in_its_own_namespace() {
+    let path = |namespace: &str| {
+        format!("/apis/argoproj.io/v1alpha1/namespaces/{namespace}/applications/vault")
+    };
+    for namespace in ["", "argocd", "team"] {
+        let server = scripted::Server::default();
+        for there in ["argocd", "team"] {
+            server.put(&path(there), json!({ "spec": { "project": "p" } }));
+        }
+        let fields = FieldsClient::new(Applications::of(&server.client(), &argocd(&["team"])));
+        let vault = AppAddress { namespace: namespace.into(), ..AppAddress::own("vault", "p") };
+        let id = "0123456789ab/vault/1/1".parse().unwrap();
+        let revisions = Revisions::default();
+        let request = SyncRequest { operation: &id, revisions: &revisions, prune: false };
+        fields.sync(&vault, request).await.unwrap();
+        fields.terminate(&vault).await.unwrap();
+        fields.delete_orphaning(&vault).await.unwrap();
+        let meant = path(if namespace == "team" { "team" } else { "argocd" });
+        let asked = server.asked();
+        let changes: Vec<_> = asked.iter().filter(|one| one.method != Method::GET).collect();
+        assert_eq!(changes.len(), 3);
+        assert!(asked.iter().all(|one| one.path.starts_with(&meant)), "{asked:?}");
+    }
 }

@@ -12,6 +12,7 @@ use super::find::Ours;
 use super::*;
 use crate::testkit;
 use crate::testkit::argocd::{self, ROOT};
+use tiphys_argocd::Application;
 use tiphys_cluster::scripted::{self, Server};
 
 const SET: &str = "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets/set";

@@ -5,7 +5,9 @@ use tiphys_cluster::scripted::Answer;
 
 use super::super::tests::platform;
 use super::*;
+use crate::hold::tests::argocd;
 use crate::lease::Lease;
+use tiphys_argocd::Applications;
 use tiphys_cluster::scripted::Server;
 
 /// A recorder, and the Lease that it writes under.
@@ -13,7 +15,8 @@ async fn recorder(server: &Server) -> (GraphRecorder, Lease) {
     let platform = platform();
     let lease = Lease::acquire(server.client(), "argocd", "tiphys-prod", "us", "deploy", |_| {});
     let store = GraphStore::new(&server.client(), "argocd", &platform.name);
-    let containers = Containers::new(&server.client(), "argocd");
+    let containers =
+        Containers::new(&server.client(), Applications::of(&server.client(), &argocd(&["apps"])));
     let graph = DeployedGraph::new(&platform, None);
     (GraphRecorder::new(store, containers, graph), lease.await.unwrap())
 }

@@ -7,7 +7,7 @@ use super::*;
 /// A run that holds `a` and `b`.
 async fn running(server: &Server) -> Hold {
     let hold = hold(server);
-    let applications = Api::namespaced(server.client(), "argocd");
+    let applications = Applications::of(&server.client(), &argocd(&["prod"]));
     hold.hold_when_idle(&apps(&["a", "b"]), &applications, async |_| Ok(())).await.unwrap();
     hold
 }
@@ -184,7 +184,7 @@ async fn a_few_odd_answers_do_not_end_a_watch_and_lasting_ones_do() {
 async fn windows_of_others_are_judged_without_ours() {
     let server = server();
     let hold = running(&server).await;
-    let applications = Api::namespaced(server.client(), "argocd");
+    let applications = Applications::of(&server.client(), &argocd(&["prod"]));
     let held = server.get(PROJECT).unwrap()["spec"]["syncWindows"][0].clone();
     // Argo CD would let a manual sync through: our window is open, and it has `manualSync`.
     let never = json!({
