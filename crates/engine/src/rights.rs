@@ -11,7 +11,7 @@ use tiphys_cluster::Place;
 use tiphys_cluster::names::Purpose;
 use tiphys_cluster::scripted::Asked;
 use tiphys_install::configure::{Grants, grants};
-use tiphys_model::Scope;
+use tiphys_model::{Platform, Scope};
 use tiphys_run::Verdict;
 use tiphys_state::graph::{DeployedGraph, GraphStore, Names, Uids};
 
@@ -23,6 +23,8 @@ use crate::testkit::argocd::{self, application};
 use tiphys_cluster::scripted::Server;
 
 const ARGOCD: &str = "argocd";
+/// Another namespace of Applications.
+const TEAM: &str = "team";
 /// What these runs do not come to: they have no ApplicationSet.
 const UNUSED_BY_DEPLOY: [&str; 3] =
     ["get applicationsets", "patch applicationsets", "patch events"];
@@ -91,22 +93,28 @@ fn allows(rule: &PolicyRule, need: &Need) -> bool {
 fn compare(grants: &Grants, servers: &[Server]) -> (BTreeSet<Need>, BTreeSet<String>) {
     let asked = servers.iter().flat_map(Server::asked);
     let needs: BTreeSet<Need> = asked.flat_map(|asked| needs(&asked)).collect();
-    let here = |need: &Need| need.namespace.as_deref() == Some(ARGOCD);
-    // The ClusterRole may be left out: in Argo CD's namespace, the Role is enough.
+    // The ClusterRole may be left out: in Argo CD's namespace, and beside it, the Role is enough.
     let allowed = |need: &Need| {
-        let rules = if here(need) { &grants.here } else { &grants.everywhere };
+        let rules = match need.namespace.as_deref() {
+            Some(ARGOCD) => &grants.here,
+            Some(TEAM) => &grants.beside,
+            _ => &grants.everywhere,
+        };
         rules.iter().any(|rule| allows(rule, need))
     };
     let lacking = needs.iter().filter(|need| !allowed(need)).cloned().collect();
+    let Grants { here, beside, everywhere } = grants;
+    let of = |rules, place| std::iter::repeat(place).zip::<&Vec<PolicyRule>>(rules);
+    let rules = of(here, Some(ARGOCD)).chain(of(beside, Some(TEAM))).chain(of(everywhere, None));
     let mut unused = BTreeSet::new();
-    let rules = grants.here.iter().map(|rule| (rule, true));
-    for (rule, only_here) in rules.chain(grants.everywhere.iter().map(|rule| (rule, false))) {
+    for (place, rule) in rules {
         for verb in &rule.verbs {
-            let uses =
-                |need: &Need| need.verb == verb && (here(need) || !only_here) && allows(rule, need);
+            let there = |need: &Need| place.is_none() || need.namespace.as_deref() == place;
+            let uses = |need: &Need| need.verb == verb && there(need) && allows(rule, need);
             if !needs.iter().any(uses) {
                 let resource = rule.resources.as_ref().map_or("", |resources| &resources[0]);
-                unused.insert(format!("{verb} {resource}"));
+                let beside = if place == Some(TEAM) { " beside" } else { "" };
+                unused.insert(format!("{verb} {resource}{beside}"));
             }
         }
     }
@@ -119,8 +127,13 @@ fn all(names: &[&str]) -> BTreeSet<String> {
 
 #[tokio::test(start_paused = true)]
 async fn a_deployment_may_do_what_it_does_and_nothing_else() {
-    let server = argocd::server(&["a", "b"]);
-    let platform = testkit::platform();
+    assert_deployment(testkit::platform(), &["a", "b"], &UNUSED_BY_DEPLOY).await;
+    let unused = [&UNUSED_BY_DEPLOY[..], &["patch events beside"]].concat();
+    assert_deployment(testkit::platform_in(TEAM), &["a", "team/b"], &unused).await;
+}
+
+async fn assert_deployment(platform: Platform, creates: &'static [&'static str], unused: &[&str]) {
+    let server = argocd::server(creates);
     let plan = tiphys_plan::plan(&platform, &Scope::Platform).unwrap();
     let grants = grants(&platform, Purpose::Deploy);
     let deploy = || Deploy {
@@ -136,11 +149,11 @@ async fn a_deployment_may_do_what_it_does_and_nothing_else() {
     for _ in 0..2 {
         assert_eq!(deploy().run(&|_| {}).await.unwrap(), Verdict::Succeeded);
     }
-    assert_eq!(compare(&grants, &[server]), (BTreeSet::new(), all(&UNUSED_BY_DEPLOY)));
+    assert_eq!(compare(&grants, &[server]), (BTreeSet::new(), all(unused)));
 }
 
 /// A platform with a namespace, a CRD and an ApplicationSet of its own.
-async fn deployed() -> (Server, Teardown) {
+async fn deployed(platform: &Platform, apps: [&str; 2]) -> (Server, Teardown) {
     let server = argocd::server(&[]);
     for (path, group, kind, plural) in [
         ("/api", "", "Namespace", "namespaces"),
@@ -154,7 +167,7 @@ async fn deployed() -> (Server, Teardown) {
         let group = json!({ "metadata": { "name": group }, "versions": versions });
         server.put(path, json!({ "kind": "APIGroupDiscoveryList", "items": [group] }));
     }
-    for name in ["a", "b"] {
+    for name in apps {
         server.put(&application(name), argocd::unsynced("apps"));
     }
     server.put(
@@ -179,10 +192,9 @@ async fn deployed() -> (Server, Teardown) {
             "status": { "conditions": [failed] },
         }),
     );
-    let platform = testkit::platform();
-    let plan = tiphys_plan::plan(&platform, &Scope::Platform).unwrap();
-    let mut graph = DeployedGraph::new(&platform, Some(Names::default()));
-    graph.plan(&platform, &plan);
+    let plan = tiphys_plan::plan(platform, &Scope::Platform).unwrap();
+    let mut graph = DeployedGraph::new(platform, Some(Names::default()));
+    graph.plan(platform, &plan);
     graph.brought = Names { namespaces: all(&["web"]), crds: all(&["things.example.org"]) };
     let uid = |name: &str, uid: &str| [(name.to_owned(), uid.to_owned())].into();
     let crds = uid("things.example.org", "things-1");
@@ -192,7 +204,7 @@ async fn deployed() -> (Server, Teardown) {
     let teardown = Teardown {
         engine: Engine::Local,
         client: server.client(),
-        platform: Arc::new(platform),
+        platform: Arc::new(platform.clone()),
         graph: Some(graph),
         plan: Arc::new(plan),
         extent: Extent::Platform,
@@ -209,16 +221,23 @@ async fn deployed() -> (Server, Teardown) {
 
 #[tokio::test(start_paused = true)]
 async fn a_teardown_may_do_what_it_does_and_nothing_else() {
-    let grants = grants(&testkit::platform(), Purpose::Teardown);
-    let (server, teardown) = deployed().await;
+    assert_teardown(&testkit::platform(), ["a", "b"], &UNUSED_BY_TEARDOWN).await;
+    let beside = ["create events beside", "patch events beside"];
+    let unused = [UNUSED_BY_TEARDOWN, beside].concat();
+    assert_teardown(&testkit::platform_in(TEAM), ["a", "team/b"], &unused).await;
+}
+
+async fn assert_teardown(platform: &Platform, apps: [&str; 2], unused: &[&str]) {
+    let grants = grants(platform, Purpose::Teardown);
+    let (server, teardown) = deployed(platform, apps).await;
     teardown.run(&|_| {}).await.unwrap();
     // A volume that stays keeps the graph and the Lease.
-    let (with_volume, teardown) = deployed().await;
+    let (with_volume, teardown) = deployed(platform, apps).await;
     let spec = json!({
         "claimRef": { "namespace": "web" }, "persistentVolumeReclaimPolicy": "Delete",
     });
     with_volume.put("/api/v1/persistentvolumes/v", json!({ "spec": spec }));
     teardown.run(&|_| {}).await.unwrap();
     let compared = compare(&grants, &[server, with_volume]);
-    assert_eq!(compared, (BTreeSet::new(), all(&UNUSED_BY_TEARDOWN)));
+    assert_eq!(compared, (BTreeSet::new(), all(unused)));
 }

@@ -56,6 +56,7 @@ pub(super) fn desired(
     desired.extend(made.map(|project| own(projects::of_apps(platform, project))));
     desired.extend(source.map(|source| own(projects::of_root(platform, source))));
     desired.extend(roles::accounts(platform).into_iter().map(own));
+    desired.extend(roles::beside(platform).into_iter().map(own));
     desired.extend(roles::cluster_roles(platform).into_iter().map(own));
     desired.extend(hold_policy::objects(platform).into_iter().map(own));
     desired.extend(sets_policy::objects(platform).into_iter().map(own));

@@ -56,25 +56,33 @@ pub(super) fn of_apps(platform: &Platform, name: &str) -> Value {
             |all| all.iter().map(kind).collect(),
         ),
     });
-    project(platform, name, &spec)
+    project(platform, name, spec)
 }
 
 /// The root app makes Applications, from one repository, and nothing else.
 pub(super) fn of_root(platform: &Platform, source: &Source) -> Value {
+    let namespaces = platform.argocd.all_namespaces();
+    let destinations: Vec<Value> = namespaces
+        .map(|namespace| json!({ "server": IN_CLUSTER_SERVER, "namespace": namespace }))
+        .collect();
     let spec = json!({
         "description": "The root app of a platform that Tiphys deploys",
         "sourceRepos": [source.repo_url],
-        "destinations": [{ "server": IN_CLUSTER_SERVER, "namespace": platform.argocd.namespace }],
+        "destinations": destinations,
         "namespaceResourceWhitelist": [
             { "group": "argoproj.io", "kind": "Application" },
             { "group": "argoproj.io", "kind": "ApplicationSet" },
         ],
     });
-    project(platform, &platform.argocd.root_project, &spec)
+    project(platform, &platform.argocd.root_project, spec)
 }
 
 /// `spec.syncWindows` is never here: a run's hold stands there.
-fn project(platform: &Platform, name: &str, spec: &Value) -> Value {
+fn project(platform: &Platform, name: &str, mut spec: Value) -> Value {
+    let namespaces = &platform.argocd.application_namespaces;
+    if !namespaces.is_empty() {
+        spec["sourceNamespaces"] = json!(namespaces);
+    }
     json!({
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "AppProject",
@@ -85,6 +93,8 @@ fn project(platform: &Platform, name: &str, spec: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use tiphys_model::NamespaceName;
+
     use super::*;
     use crate::configure::objects::tests::platform;
 
@@ -143,5 +153,22 @@ mod tests {
         platform.argocd.allowed.cluster_kinds = Some(vec![GroupKind { group, kind }]);
         let roles = json!([{ "group": "rbac.authorization.k8s.io", "kind": "ClusterRole" }]);
         assert_eq!(spec(&platform)[2], roles);
+    }
+
+    #[test]
+    fn applications_may_be_in_the_namespaces_that_the_platform_file_names() {
+        let mut platform = platform("prod");
+        let source = platform.source.clone().unwrap();
+        let both = |platform: &Platform| [of_apps(platform, "apps"), of_root(platform, &source)];
+        for project in both(&platform) {
+            assert_eq!(project["spec"].get("sourceNamespaces"), None);
+        }
+        platform.argocd.application_namespaces = vec![NamespaceName::parse("team").unwrap()];
+        for project in both(&platform) {
+            assert_eq!(project["spec"]["sourceNamespaces"], json!(["team"]));
+        }
+        let here = |namespace: &str| json!({ "server": IN_CLUSTER_SERVER, "namespace": namespace });
+        let destinations = &both(&platform)[1]["spec"]["destinations"];
+        assert_eq!(*destinations, json!([here("argocd"), here("team")]));
     }
 }

@@ -91,8 +91,19 @@ pub async fn remove(
         last.then(|| definitions::MANAGER.to_owned())
     };
     let_go(client, platform, ("ConfigMap", SETTINGS), last).await?;
+    for namespace in &platform.argocd.application_namespaces {
+        for purpose in Purpose::ALL {
+            let name = names::cluster_role(platform, purpose);
+            for kind in ["RoleBinding", "Role"] {
+                let objects = api(client, Some(namespace.as_str()), rbac, kind);
+                delete_own(&objects, platform, kind, &name).await?;
+            }
+        }
+    }
     for (version, kind, name) in objects {
-        delete_own(client, platform, version, kind, &name).await?;
+        let cluster_wide = kind.starts_with("ClusterRole") || kind.starts_with("Validating");
+        let namespace = (!cluster_wide).then_some(&*platform.argocd.namespace);
+        delete_own(&api(client, namespace, version, kind), platform, kind, &name).await?;
     }
     Ok(())
 }
@@ -155,15 +166,11 @@ async fn let_go(
 
 /// Only if it says that it is this platform's.
 async fn delete_own(
-    client: &Client,
+    objects: &Api<DynamicObject>,
     platform: &Platform,
-    version: &str,
     kind: &str,
     name: &str,
 ) -> Result<(), RequestError> {
-    let cluster_wide = kind.starts_with("ClusterRole") || kind.starts_with("Validating");
-    let namespace = (!cluster_wide).then_some(&*platform.argocd.namespace);
-    let objects = api(client, namespace, version, kind);
     let what = format!("{kind} {name} cannot be deleted");
     let Some(found) = objects.get_opt(name).await.map_err(RequestError::because(&what))? else {
         return Ok(());
@@ -174,7 +181,7 @@ async fn delete_own(
     {
         return Ok(());
     }
-    delete::delete(&objects, name, &delete::only(found.uid()), what).await
+    delete::delete(objects, name, &delete::only(found.uid()), what).await
 }
 
 fn api(client: &Client, namespace: Option<&str>, version: &str, kind: &str) -> Api<DynamicObject> {

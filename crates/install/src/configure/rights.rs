@@ -23,8 +23,13 @@ pub(super) fn policy(platform: &Platform) -> Map<String, Value> {
     for purpose in Purpose::ALL {
         let role = purpose.role(platform);
         for project in argocd.all_projects() {
-            for action in actions(purpose) {
-                lines.push(format!("p, {role}, applications, {action}, {project}/*, allow\n"));
+            // An Application outside Argo CD's namespace is `PROJECT/NAMESPACE/NAME`.
+            let others = argocd.application_namespaces.iter();
+            let others = others.map(|namespace| format!("{project}/{namespace}"));
+            for place in [project.to_owned()].into_iter().chain(others) {
+                for action in actions(purpose) {
+                    lines.push(format!("p, {role}, applications, {action}, {place}/*, allow\n"));
+                }
             }
             if purpose == Purpose::Deploy {
                 // To render ApplicationSets, and no more: no set can have this name.
@@ -39,6 +44,8 @@ pub(super) fn policy(platform: &Platform) -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
+    use tiphys_model::NamespaceName;
+
     use super::*;
     use crate::configure::objects::tests::platform;
 
@@ -63,5 +70,29 @@ g, tiphys-teardown, role:tiphys-prod-teardown
 ";
         assert_eq!(policy["policy.tiphys-prod.csv"], expected);
         assert_eq!(policy.len(), 1);
+    }
+
+    #[test]
+    fn applications_in_other_namespaces_are_named_with_them() {
+        let mut platform = platform("prod");
+        platform.argocd.application_namespaces = vec![NamespaceName::parse("team").unwrap()];
+        let policy = policy(&platform);
+        let policy = policy["policy.tiphys-prod.csv"].as_str().unwrap();
+        let there: Vec<&str> = policy.lines().filter(|line| line.contains("/team/")).collect();
+        assert_eq!(
+            there,
+            [
+                "p, role:tiphys-prod-deploy, applications, get, apps/team/*, allow",
+                "p, role:tiphys-prod-deploy, applications, sync, apps/team/*, allow",
+                "p, role:tiphys-prod-deploy, applications, get, roots/team/*, allow",
+                "p, role:tiphys-prod-deploy, applications, sync, roots/team/*, allow",
+                "p, role:tiphys-prod-teardown, applications, get, apps/team/*, allow",
+                "p, role:tiphys-prod-teardown, applications, sync, apps/team/*, allow",
+                "p, role:tiphys-prod-teardown, applications, delete, apps/team/*, allow",
+                "p, role:tiphys-prod-teardown, applications, get, roots/team/*, allow",
+                "p, role:tiphys-prod-teardown, applications, sync, roots/team/*, allow",
+                "p, role:tiphys-prod-teardown, applications, delete, roots/team/*, allow",
+            ]
+        );
     }
 }
