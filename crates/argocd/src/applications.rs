@@ -127,8 +127,8 @@ impl Applications {
 pub(crate) mod tests {
     use serde_json::{Value, json};
     use tiphys_cluster::scripted::Server;
-    use tiphys_model::NamespaceName;
     use tiphys_model::platform::{Allowed, ArgoCdAccess};
+    use tiphys_model::{ApiServer, NamespaceName};
 
     use super::*;
 
@@ -144,6 +144,7 @@ pub(crate) mod tests {
             root_project: "roots".to_owned(),
             has_root_app: true,
             access: ArgoCdAccess::default(),
+            server: ApiServer::default(),
             allowed: Allowed::default(),
         }
     }
