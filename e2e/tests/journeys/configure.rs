@@ -236,7 +236,7 @@ pub(crate) async fn a_revoked_token(world: Arc<World>) {
     assert_ne!(token().await, old);
     let client = ground.argocd(Purpose::Deploy, &world.client).await;
     ground.until_known(&client).await;
-    client.get(&root, project).await.expect("the new token works");
+    client.get(&AppAddress::own(&root, project)).await.expect("the new token works");
 
     // A lost Secret: a new token, and the lost one is worth nothing.
     let secrets: Api<Secret> = Api::namespaced(world.client.clone(), "argocd");

@@ -13,6 +13,7 @@ mod health;
 mod hold;
 mod in_flight;
 mod layouts;
+mod namespaces;
 mod nested;
 mod obstacle;
 mod odd;
@@ -69,6 +70,9 @@ fn runs() -> Vec<Case> {
         Case::new("deploy_takes_sources_of_every_kind", revisions::kinds::are_deployed),
         Case::new("deploy_of_platforms_in_the_project_default", layouts::in_default),
         Case::new("deploy_of_applications_made_by_hand", layouts::made_by_hand),
+        Case::new("deploy_of_applications_in_other_namespaces", namespaces::of_a_team)
+            .disruptive()
+            .soak(),
         Case::new("deploy_warns_of_what_it_passes_over", warning::of_what_a_run_passes_over),
         Case::new("deploy_of_a_part_and_without_changes", scope::of_a_part),
         Case::new("deploy_fails_when_something_degrades_later", scope::of_what_degrades_later),

@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tiphys_argocd::AppAddress;
 use tiphys_e2e::{Site, World, count, figure};
 use tiphys_lab::repository::{AppSource, Behaviour};
 
@@ -86,7 +87,8 @@ async fn sampled(neighbours: &Site, meanwhile: impl Future<Output = ()>) -> Vec<
         }
         let name = format!("neighbours-{at}");
         let began = Instant::now();
-        let refresh = neighbours.world.argocd.refresh(&name, &neighbours.platform.project);
+        let address = AppAddress::own(&name, &neighbours.platform.project);
+        let refresh = neighbours.world.argocd.refresh(&address);
         let mut refresh = pin!(refresh);
         let refreshed = tokio::select! {
             refreshed = &mut refresh => refreshed,
