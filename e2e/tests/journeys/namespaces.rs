@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use tiphys_e2e::{Site, World, tiphys};
 use tiphys_lab::repository::{AppSource, Behaviour};
@@ -50,7 +51,7 @@ pub(crate) async fn of_a_team(world: Arc<World>) {
     assert_eq!(events.last().expect("events")["counts"]["applied"], 3, "{events:#?}");
     before.writes(&site).check_order(&site, revision.as_str());
     let there = site.objects("argoproj.io/v1alpha1", "Application", Some(TEAM));
-    let there = there.list(&Default::default()).await.expect("a list").items;
+    let there = there.list(&ListParams::default()).await.expect("a list").items;
     let there: BTreeSet<String> =
         there.into_iter().filter_map(|application| application.metadata.name).collect();
     assert_eq!(there, ["team-api", "team-db"].map(str::to_owned).into());
@@ -71,8 +72,8 @@ pub(crate) async fn of_a_team(world: Arc<World>) {
 async fn watch(site: &Site, namespaces: Value) {
     let maps = site.objects("v1", "ConfigMap", Some("argocd"));
     let patch = json!({ "data": { "application.namespaces": namespaces } });
-    let patch = kube::api::Patch::Merge(&patch);
-    maps.patch("argocd-cmd-params-cm", &Default::default(), &patch).await.expect("it is there");
+    let patch = Patch::Merge(&patch);
+    maps.patch("argocd-cmd-params-cm", &PatchParams::default(), &patch).await.expect("it is there");
     for part in ["argocd-application-controller", "argocd-server"] {
         restart(site, part).await;
     }
