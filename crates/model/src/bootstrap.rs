@@ -1,7 +1,11 @@
 //! What a platform stands on, and how it gets into a cluster.
 
+mod mirror;
+
 use std::fmt;
 use std::time::Duration;
+
+pub use mirror::Mirror;
 
 /// The primitives of a platform: pinned, and installed by Phase 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,13 +146,6 @@ impl Checksum {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-}
-
-/// Images whose name begins with `from` are had under `to` instead.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mirror {
-    pub from: String,
-    pub to: String,
 }
 
 /// What the cluster must be able to reach, beside the Git repository of `spec.source`.

@@ -65,23 +65,7 @@ fn settings(text: &str, mirrors: &[Mirror]) -> String {
 
 /// The image in the first mirror that has it.
 fn mirrored(image: &str, mirrors: &[Mirror]) -> Option<String> {
-    let full = full_name(image);
-    mirrors.iter().find_map(|mirror| {
-        let rest = full.strip_prefix(mirror.from.trim_end_matches('/'))?;
-        let whole_part = rest.starts_with('/') || rest.starts_with(':') || rest.starts_with('@');
-        whole_part.then(|| format!("{}{rest}", mirror.to.trim_end_matches('/')))
-    })
-}
-
-/// What container engines understand by a short name.
-fn full_name(image: &str) -> String {
-    match image.split_once('/') {
-        None => format!("docker.io/library/{image}"),
-        Some((host, _)) if host.contains('.') || host.contains(':') || host == "localhost" => {
-            image.to_owned()
-        }
-        Some(_) => format!("docker.io/{image}"),
-    }
+    mirrors.iter().find_map(|mirror| mirror.place_of(image))
 }
 
 /// The image that the workflow controller puts in every pod, if a mirror has it. Its name is built
