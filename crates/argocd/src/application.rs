@@ -110,8 +110,14 @@ pub struct Status {
     #[serde(default)]
     pub operation_state: Option<OperationState>,
     #[serde(default)]
+    pub history: Option<Vec<HistoryEntry>>,
+    #[serde(default)]
     pub source_hydrator: HydratorStatus,
 }
+
+/// A sync that succeeded. That there was one is all that anybody asks, so it takes no memory.
+#[derive(Debug, Clone, Copy, Deserialize, Serialize)]
+pub struct HistoryEntry {}
 
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -253,6 +259,13 @@ impl Application {
         let options =
             self.spec.sync_policy.as_ref().and_then(|policy| policy.sync_options.as_ref());
         options.is_some_and(|options| options.iter().any(|option| option == "Delete=false"))
+    }
+
+    /// Whether anybody has ever begun to sync it.
+    #[must_use]
+    pub fn was_synced(&self) -> bool {
+        let history = self.status.history.as_ref();
+        self.status.operation_state.is_some() || history.is_some_and(|all| !all.is_empty())
     }
 
     /// What it is made of: one source, or several.

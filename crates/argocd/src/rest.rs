@@ -2,6 +2,7 @@
 
 mod call;
 mod certificate;
+mod manifests;
 mod pods;
 mod render;
 mod stream;

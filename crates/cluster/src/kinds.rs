@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use kube::api::{ApiResource, DynamicObject, ListParams, ObjectMeta};
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, ObjectMeta};
 use kube::discovery::verbs;
 use kube::{Api, Client, Discovery};
 use serde::Deserialize;
@@ -56,11 +56,8 @@ pub enum Listed {
 const PAGE: u32 = 500;
 
 impl Kinds {
-    /// One request: an API that is registered and does not answer is left out, where asking each
-    /// of them would fail.
     pub async fn discover(client: &Client) -> Result<Self, RequestError> {
-        let found = Discovery::new(client.clone()).run_aggregated().await;
-        let found = found.map_err(RequestError::because("the cluster does not say what it has"))?;
+        let found = discover(client).await?;
         let all = found.groups().flat_map(kube::discovery::ApiGroup::recommended_resources);
         let known = all.map(|(resource, capabilities)| {
             let listable = capabilities.supports_operation(verbs::LIST)
@@ -70,6 +67,18 @@ impl Kinds {
             (name, Known { resource, namespaced, listable })
         });
         Ok(Kinds { client: client.clone(), known: known.collect() })
+    }
+
+    /// Every kind in every version that the cluster serves.
+    pub async fn served(client: &Client) -> Result<Vec<GroupVersionKind>, RequestError> {
+        let found = discover(client).await?;
+        let versions = found.groups().flat_map(|group| {
+            group.versions().flat_map(|version| group.versioned_resources(version))
+        });
+        let kind = |resource: ApiResource| {
+            GroupVersionKind::gvk(&resource.group, &resource.version, &resource.kind)
+        };
+        Ok(versions.map(|(resource, _)| kind(resource)).collect())
     }
 
     /// Where to ask for an object; nowhere, if there is no such kind.
@@ -151,5 +160,44 @@ impl Kinds {
     pub fn listable(&self) -> impl Iterator<Item = (&ApiResource, Api<DynamicObject>)> {
         let listable = self.known.values().filter(|known| known.listable);
         listable.map(|known| (&known.resource, Api::all_with(self.client.clone(), &known.resource)))
+    }
+}
+
+/// In one go: an API that is registered and does not answer is left out, where asking each of them
+/// would fail.
+async fn discover(client: &Client) -> Result<Discovery, RequestError> {
+    let found = Discovery::new(client.clone()).run_aggregated().await;
+    found.map_err(RequestError::because("the cluster does not say what it has"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::scripted::Server;
+
+    #[tokio::test]
+    async fn a_kind_is_served_in_all_its_versions() {
+        let group = |group: &str, versions: &[&str], kind: &str| {
+            let version = |version: &&str| {
+                let kind = json!({ "group": group, "version": version, "kind": kind });
+                let resource = json!({
+                    "resource": "any", "scope": "Cluster", "verbs": ["list"], "responseKind": kind,
+                });
+                json!({ "version": version, "resources": [resource] })
+            };
+            let versions: Vec<Value> = versions.iter().map(version).collect();
+            let item = json!({ "metadata": { "name": group }, "versions": versions });
+            json!({ "kind": "APIGroupDiscoveryList", "items": [item] })
+        };
+        let server = Server::default();
+        server.put("/api", group("", &["v1"], "Pod"));
+        server.put("/apis", group("autoscaling", &["v2", "v1"], "HorizontalPodAutoscaler"));
+        let mut served = Kinds::served(&server.client()).await.unwrap();
+        served.sort_by_key(GroupVersionKind::api_version);
+        let scaler =
+            |version| GroupVersionKind::gvk("autoscaling", version, "HorizontalPodAutoscaler");
+        assert_eq!(served, [scaler("v1"), scaler("v2"), GroupVersionKind::gvk("", "v1", "Pod")]);
     }
 }

@@ -77,7 +77,7 @@ impl RestClient {
         timeout: Duration,
     ) -> Result<A, CallError> {
         let answer = self.exchange(method, path, body, timeout).await?;
-        serde_json::from_slice(&answer).map_err(|error| unreadable(&error))
+        serde_json::from_slice(&answer).map_err(|error| CallError::unreadable(&error))
     }
 
     /// The parts of an answer that Argo CD sends one by one, once it has sent them all.
@@ -164,8 +164,10 @@ fn unanswered(message: String) -> CallError {
     CallError::Unanswered { message }
 }
 
-fn unreadable(error: &serde_json::Error) -> CallError {
-    unanswered(format!("an answer that cannot be read: {error}"))
+impl CallError {
+    pub(super) fn unreadable(error: &serde_json::Error) -> Self {
+        unanswered(format!("an answer that cannot be read: {error}"))
+    }
 }
 
 /// The message of an error response.
@@ -181,7 +183,7 @@ fn parts<A: DeserializeOwned>(body: &[u8]) -> Result<Vec<A>, CallError> {
     let part = |part| match part {
         Ok(Part::Result(part)) => Ok(part),
         Ok(Part::Error(told)) => Err(unanswered(told.message)),
-        Err(error) => Err(unreadable(&error)),
+        Err(error) => Err(CallError::unreadable(&error)),
     };
     parts.map(part).collect()
 }
