@@ -9,6 +9,7 @@ pub mod cluster;
 pub mod connectivity;
 pub mod credentials;
 pub mod quantity;
+pub mod rendered;
 pub mod resources;
 pub mod ssh;
 pub mod tools;

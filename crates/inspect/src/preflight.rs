@@ -2,11 +2,13 @@
 //! nothing. What it means is decided in `tiphys_assess::preflight`.
 
 mod absence;
+mod applications;
 mod argocd;
 mod cluster;
 mod command;
 mod git;
 mod registry;
+mod rendered;
 mod repositories;
 mod rights;
 mod ssh;
@@ -47,6 +49,15 @@ pub struct Preflight<'a> {
     pub credentials: &'a Path,
     /// The RFC's letter, whatever the installer.
     pub strict: bool,
+    pub rendering: Rendering,
+}
+
+/// Whether Argo CD is asked what apps render.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rendering {
+    Asked,
+    /// Before a bootstrap: that depends on no app, and may be what Argo CD needs to render them.
+    LeftOut,
 }
 
 impl Preflight<'_> {
@@ -68,6 +79,9 @@ impl Preflight<'_> {
         looks.push(repositories::look(&self, &places, &mounted).boxed());
         looks.push(registry::log_in(&self, &mounted).boxed());
         looks.push(std::future::ready(self.counted(&mounted, unreadable.as_ref())).boxed());
+        if self.rendering == Rendering::Asked {
+            looks.push(rendered::look(&self).boxed());
+        }
         let findings: Vec<Findings> = stream::iter(looks).buffered(AT_ONCE).collect().await;
         Report::new(self.platform.name.clone(), findings)
     }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{CallError, RestClient};
+use crate::address::AppAddress;
 
 /// As long as Argo CD's API server itself waits for what renders. Who has less time gives up before.
 const MANIFESTS_TIMEOUT: Duration = Duration::from_secs(60);
@@ -22,8 +23,8 @@ impl RestClient {
     /// The objects that an Application renders at the revisions that it names, of all its sources.
     /// It takes the right to `get` the Application, and writes nothing: neither does it ask for a
     /// refresh. Argo CD has blanked the values of Secrets.
-    pub async fn manifests(&self, app: &str, project: &str) -> Result<Vec<Value>, CallError> {
-        let path = format!("applications/{app}/manifests?project={project}");
+    pub async fn manifests(&self, app: &AppAddress) -> Result<Vec<Value>, CallError> {
+        let path = self.path(app, "/manifests");
         let answer: Answer = self.call(Method::GET, &path, None::<&()>, MANIFESTS_TIMEOUT).await?;
         objects(&answer)
     }

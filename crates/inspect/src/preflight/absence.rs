@@ -18,7 +18,7 @@ const SEALED_SECRETS: [&str; 2] =
 pub(super) async fn look(client: &Client, bootstrap: Option<&Bootstrap>) -> Vec<Check> {
     let primitives = join_all(PrimitiveName::ALL.map(|name| look_for(client, bootstrap, name)));
     let (primitives, sealed) = tokio::join!(primitives, sealed_secrets(client));
-    primitives.into_iter().chain([namespaces(), judge_sealed_secrets(&sealed)]).collect()
+    primitives.into_iter().chain([judge_sealed_secrets(&sealed)]).collect()
 }
 
 async fn look_for(client: &Client, bootstrap: Option<&Bootstrap>, name: PrimitiveName) -> Check {
@@ -35,7 +35,7 @@ pub(super) fn out_of_reach(bootstrap: Option<&Bootstrap>) -> Vec<Check> {
         .into_iter()
         .map(|name| requirement(name).skipped(installed(bootstrap, name).err().unwrap_or(why)));
     let sealed = sealed_secrets_requirement().skipped(why);
-    primitives.chain([namespaces(), sealed]).collect()
+    primitives.chain([sealed]).collect()
 }
 
 /// Why the platform does not install it, otherwise.
@@ -68,13 +68,6 @@ fn judge(primitive: &Primitive, found: &Result<Found, Problem>) -> Check {
         }
         Err(problem) => requirement.unknown(problem),
     }
-}
-
-/// Only the root app's manifests say where apps live, and those are rendered by Argo CD.
-fn namespaces() -> Check {
-    let requirement =
-        Requirement::new(Section::Absence, "namespaces of apps", "not there, or ours from before");
-    requirement.skipped("not known before Argo CD has rendered the root app")
 }
 
 fn sealed_secrets_requirement() -> Requirement {

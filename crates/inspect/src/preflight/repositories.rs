@@ -3,13 +3,12 @@
 
 use futures::stream::{self, StreamExt};
 use serde_json::Value;
-use tiphys_argocd::Applications;
 use tiphys_assess::preflight::Findings;
 use tiphys_assess::preflight::address::{GitAddress, registry};
 use tiphys_assess::preflight::connectivity::{Endpoint, Purpose, Tried, judge};
 use tiphys_install::mounted::{Git, Mounted, RepositoryKind};
 
-use super::{AT_ONCE, Preflight, git, in_time, registry as registries};
+use super::{AT_ONCE, Preflight, applications, git, in_time, registry as registries};
 
 pub(super) async fn look(
     preflight: &Preflight<'_>,
@@ -31,10 +30,8 @@ pub(super) async fn look(
 /// All sources of the platform's apps. Where nobody can be asked, other rows say why.
 async fn sources(preflight: &Preflight<'_>) -> Vec<Value> {
     let Ok(client) = in_time(preflight.access.client()).await else { return Vec::new() };
-    let applications = Applications::of(&client, &preflight.platform.argocd);
-    let apps = &preflight.platform.apps;
-    let listed = applications.list(|one| apps.iter().any(|app| app.name.as_str() == one.name()));
-    let listed = in_time(listed).await.unwrap_or_default();
+    let listed = applications::list(&client, preflight.platform).await;
+    let listed = listed.ok().flatten().unwrap_or_default();
     listed.iter().flat_map(|one| one.sources().cloned().collect::<Vec<_>>()).collect()
 }
 

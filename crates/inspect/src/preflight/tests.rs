@@ -7,7 +7,7 @@ use tiphys_spec::{Source, Sources};
 use super::*;
 
 /// `lines` are those of `spec`.
-fn platform(lines: &str) -> Platform {
+pub(super) fn platform(lines: &str) -> Platform {
     let text = format!(
         "apiVersion: tiphys.dev/v1alpha1\nkind: Platform\nmetadata: {{ name: demo }}\nspec:\n\
          {lines}  stacks: [{{ name: s, apps: [{{ name: a }}] }}]\n"

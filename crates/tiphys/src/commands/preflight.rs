@@ -5,7 +5,7 @@ use std::path::Path;
 use tiphys_assess::preflight::{Outcome, Readiness, Report, Section};
 use tiphys_cluster::Access;
 use tiphys_engine::Signals;
-use tiphys_inspect::preflight::Preflight;
+use tiphys_inspect::preflight::{Preflight, Rendering};
 use tiphys_install::bootstrap::Adoption;
 use tiphys_model::{Exit, Platform};
 use tiphys_report::{JunitReport, PreflightReport};
@@ -23,6 +23,7 @@ pub(crate) fn run(args: &PreflightArgs) -> Result<Exit, Failure> {
         access: &access,
         credentials: &args.setup.credentials.credentials,
         strict: args.strict,
+        rendering: Rendering::Asked,
     })?;
     let report = match report {
         Ok(report) => report,
@@ -47,7 +48,9 @@ pub(crate) fn first(
     adoption: Adoption,
 ) -> Result<Option<Exit>, Failure> {
     output::note("looking at what the platform needs, before anything is changed");
-    let report = match look(Preflight { platform, access, credentials, strict: false })? {
+    let rendering = Rendering::LeftOut;
+    let report = match look(Preflight { platform, access, credentials, strict: false, rendering })?
+    {
         Ok(report) => report,
         Err(interrupted) => return Ok(Some(interrupted)),
     };
