@@ -370,10 +370,11 @@ impl Site {
         name == self.name || name.starts_with(&format!("{}-", self.name))
     }
 
-    /// Finalizers that tests have put on ConfigMaps, and Argo CD on Jobs that are hooks, would hold
-    /// a namespace for ever.
+    /// Finalizers that tests have put on ConfigMaps and Applications, and Argo CD on Jobs that are
+    /// hooks, would hold a namespace for ever.
     async fn unhook(&self, namespace: &str) {
-        for (version, kind) in [("v1", "ConfigMap"), ("batch/v1", "Job")] {
+        let application = ("argoproj.io/v1alpha1", "Application");
+        for (version, kind) in [("v1", "ConfigMap"), ("batch/v1", "Job"), application] {
             let objects = self.objects(version, kind, Some(namespace));
             for object in objects.list(&ListParams::default()).await.expect("a list") {
                 if !object.finalizers().is_empty() {

@@ -24,6 +24,7 @@ pub(crate) async fn of_a_team(world: Arc<World>) {
         "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": TEAM },
     }))
     .await;
+    let_argocd_write(&site).await;
     let healthy = Behaviour::Healthy { after: Duration::from_secs(1) };
     site.platform.apps = vec![
         AppSource::new("team-db", healthy.clone()),
@@ -77,4 +78,23 @@ async fn watch(site: &Site, namespaces: Value) {
     for part in ["argocd-application-controller", "argocd-server"] {
         restart(site, part).await;
     }
+}
+
+/// Argo CD's manifests give its API server no rights in other namespaces: who wants that adds them.
+async fn let_argocd_write(site: &Site) {
+    let metadata = json!({ "name": "argocd-server", "namespace": TEAM });
+    site.apply(json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": metadata,
+        "rules": [{
+            "apiGroups": ["argoproj.io"], "resources": ["applications"],
+            "verbs": ["create", "delete", "get", "list", "patch", "update", "watch"],
+        }],
+    }))
+    .await;
+    site.apply(json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": metadata,
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "argocd-server" },
+        "subjects": [{ "kind": "ServiceAccount", "name": "argocd-server", "namespace": "argocd" }],
+    }))
+    .await;
 }

@@ -9,6 +9,9 @@ use tiphys_run::Illegal;
 use tiphys_state::hold::HoldError;
 use tiphys_state::lease::LeaseError;
 
+/// How Kubernetes names a ServiceAccount that it refuses something.
+const OF_KUBERNETES: &str = "User \"system:serviceaccount:";
+
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.explain())]
 pub enum RunError {
@@ -38,10 +41,15 @@ impl Explain for RunError {
             RunError::Denied { doing, app, refusal, source } => {
                 let what = format!("Argo CD does not let this account {doing} `{app}`");
                 let told = Explanation::new(Exit::Credentials, what, source.to_string());
-                match refusal {
-                    Refusal::Unauthenticated => told.hint("`tiphys configure` makes a new token"),
-                    _ => told.hint("`tiphys configure` gives the account its rights"),
-                }
+                told.hint(match refusal {
+                    Refusal::Unauthenticated => "`tiphys configure` makes a new token",
+                    // Kubernetes has refused it to Argo CD, which passes that on.
+                    _ if source.to_string().contains(OF_KUBERNETES) => {
+                        "Argo CD's own ServiceAccount lacks the right: give it a Role in that \
+                         namespace"
+                    }
+                    _ => "`tiphys configure` gives the account its rights",
+                })
             }
             RunError::Unreadable { app, source } => Explanation::new(
                 Exit::Failed,
@@ -63,5 +71,28 @@ impl Explain for RunError {
             RunError::Hold(error) => error.explain(),
             RunError::Lease(error) => error.explain(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whose_right_is_missing_is_told() {
+        let next = |message: &str| {
+            let source =
+                CallError::Refused { refusal: Refusal::Forbidden, message: message.to_owned() };
+            let (doing, app) = ("sync", "a".to_owned());
+            let denied = RunError::Denied { doing, app, refusal: Refusal::Forbidden, source };
+            denied.explain().next.unwrap()
+        };
+        assert_eq!(
+            next("permission denied: applications, sync"),
+            "`tiphys configure` gives the account its rights"
+        );
+        let argocd = "applications.argoproj.io \"a\" is forbidden: User \
+                      \"system:serviceaccount:argocd:argocd-server\" cannot update resource";
+        assert!(next(argocd).starts_with("Argo CD's own ServiceAccount lacks the right"));
     }
 }
