@@ -1,5 +1,6 @@
 //! `tiphys configure` on an Argo CD that is there.
 
+pub(crate) mod address;
 mod ground;
 pub(crate) mod https;
 mod order;
