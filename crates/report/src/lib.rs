@@ -31,5 +31,5 @@ pub use plan_table::{PlanTable, Timeline};
 pub use preflight::PreflightReport;
 pub use screen::{Size, frame};
 pub use status::{StatusReport, ValidateReport, status_line};
-pub use summary::Summary;
+pub use summary::{Ending, Summary};
 pub use why::WhyReport;

@@ -11,6 +11,7 @@ use tiphys_run::{AppState, AppView, RunView, Time};
 use crate::clock::{elapsed, took};
 use crate::harmless::{fitting, one_line};
 use crate::style::{FAINT, GOOD, MARK, STRONG, WARNING, paint};
+use crate::summary::rehearsal;
 
 /// The size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,14 +45,11 @@ fn headline(view: &RunView, now: Time, columns: usize) -> String {
     let running = count(AppState::is_running);
     let waiting = count(|state| matches!(state, AppState::Waiting { .. }));
     let lost = count(|state| matches!(state, AppState::Failed { .. } | AppState::Skipped { .. }));
-    let (platform, action) = view
-        .started
-        .as_ref()
-        .map_or(("", ""), |started| (started.platform.as_str(), started.action.as_str()));
-    let mut text = format!(
-        "{} {action} {platform}: {good} done, {running} running, {waiting} waiting",
-        elapsed(now),
-    );
+    let title = view.started.as_ref().map_or(String::new(), |started| {
+        format!("{} {}{}", started.action.as_str(), started.platform, rehearsal(started))
+    });
+    let mut text =
+        format!("{} {title}: {good} done, {running} running, {waiting} waiting", elapsed(now),);
     if lost > 0 {
         text += &format!(", {lost} failed or skipped");
     }

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use tiphys_model::{AppName, Exit};
-use tiphys_run::{AppState, Evidence, RunView, Verdict};
+use tiphys_run::{AppState, EngineName, Evidence, RunStarted, RunView, Verdict};
 
 use crate::clock::took;
 use crate::columns::{Align, Cell, columns};
@@ -18,14 +18,22 @@ const SLOWEST: usize = 5;
 
 pub struct Summary<'a> {
     view: &'a RunView,
-    /// The command that resumes, if there is anything to resume.
-    resume: &'a str,
+    ending: Ending<'a>,
+}
+
+/// How to go on after a run that has not done all of its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending<'a> {
+    /// With this command.
+    Resume(&'a str),
+    /// Not at all: nothing was really done.
+    Rehearsal,
 }
 
 impl<'a> Summary<'a> {
     #[must_use]
-    pub fn new(view: &'a RunView, resume: &'a str) -> Self {
-        Summary { view, resume }
+    pub fn new(view: &'a RunView, ending: Ending<'a>) -> Self {
+        Summary { view, ending }
     }
 
     fn verdict(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -49,9 +57,10 @@ impl<'a> Summary<'a> {
             parts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
         writeln!(
             f,
-            "{} {} {}: {}",
+            "{} {}{} {}: {}",
             started.action.as_str(),
             paint(STRONG, started.platform.as_str()),
+            rehearsal(started),
             paint(style, finished.verdict.as_str()),
             parts.join(", "),
         )?;
@@ -154,6 +163,14 @@ fn failure(
     writeln!(f, "  {} {}", paint(STRONG, "next:"), one_line(hint))
 }
 
+/// What stands behind the name of a platform on which nothing is really done.
+pub(crate) fn rehearsal(started: &RunStarted) -> &'static str {
+    match started.engine {
+        EngineName::Simulated => " (rehearsal)",
+        EngineName::Local | EngineName::Workflows => "",
+    }
+}
+
 /// What happened, where the failures below do not say it.
 fn explained(verdict: Verdict) -> Option<&'static str> {
     match verdict {
@@ -176,7 +193,14 @@ impl fmt::Display for Summary<'_> {
         self.skipped(f)?;
         if self.view.finished.as_ref().is_some_and(|finished| finished.exit() != Exit::Done) {
             writeln!(f)?;
-            writeln!(f, "to resume: {}", paint(STRONG, &one_line(self.resume)))?;
+            match self.ending {
+                Ending::Resume(command) => {
+                    writeln!(f, "to resume: {}", paint(STRONG, &one_line(command)))?;
+                }
+                Ending::Rehearsal => {
+                    writeln!(f, "this was a rehearsal: no cluster was changed")?;
+                }
+            }
         }
         Ok(())
     }

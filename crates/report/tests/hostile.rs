@@ -14,9 +14,9 @@ use tiphys_assess::status::{
 use tiphys_model::platform::Hold;
 use tiphys_model::{AppName, PlatformName};
 use tiphys_report::{
-    Notice, ObjectLine, ObjectState, PreflightReport, Size, StatusReport, Summary, ValidateReport,
-    WhyReport, difference, event_line, frame, object_table, render_diagnostics, render_notice,
-    status_line, width,
+    Ending, Notice, ObjectLine, ObjectState, PreflightReport, Size, StatusReport, Summary,
+    ValidateReport, WhyReport, difference, event_line, frame, object_table, render_diagnostics,
+    render_notice, status_line, width,
 };
 use tiphys_run::{EventLine, Evidence, RunView, Time};
 use tiphys_spec::{Source, Sources};
@@ -55,7 +55,7 @@ fn in_lines(text: &str) -> Vec<Shown> {
         ("why", why(text, &status)),
         ("event_line", lines),
         ("frame", running),
-        ("summary", Summary::new(&view, text).to_string()),
+        ("summary", Summary::new(&view, Ending::Resume(text)).to_string()),
     ]
 }
 

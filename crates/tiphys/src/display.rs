@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tiphys_engine::{Leftover, RunUpdate};
 use tiphys_model::Exit;
-use tiphys_report::one_line;
+use tiphys_report::{Ending, one_line};
 use tiphys_run::{RunView, Time};
 use tokio::sync::oneshot;
 
@@ -90,7 +90,7 @@ impl Display {
     /// The summary; `again` is the command that resumes.
     pub(crate) fn close(&mut self, again: &str) {
         if self.view.started.is_some() {
-            self.stage.close(&self.view, again);
+            self.stage.close(&self.view, Ending::Resume(again));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use anstream::{AutoStream, ColorChoice};
 use tiphys_report::{Size, one_line, terminal_text};
 
 use crate::failure::Failure;
@@ -61,6 +62,13 @@ fn buffered(
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(Failure::Output(error)),
     }
+}
+
+/// Whether what was written to stdout can be erased again. Where colours are not wanted (`NO_COLOR`,
+/// `CLICOLOR=0`, `TERM=dumb`), all that commands a terminal is left out.
+pub(crate) fn can_redraw() -> bool {
+    let stdout = io::stdout();
+    stdout.is_terminal() && AutoStream::choice(&stdout) != ColorChoice::Never
 }
 
 /// The columns of the terminal that data goes to, if it goes to one.

@@ -1,9 +1,8 @@
 //! Where a run is shown: a terminal, lines, or JSON.
 
-use std::io::IsTerminal;
-
+use anstream::adapter::strip_str;
 use tiphys_model::Exit;
-use tiphys_report::{Size, Summary, event_line, frame, terminal_text};
+use tiphys_report::{Ending, Summary, event_line, frame, terminal_text, width};
 use tiphys_run::{EventKind, EventLine, RunView, Time};
 
 use crate::args::RunFormat;
@@ -24,9 +23,8 @@ enum Form {
     Jsonl,
     /// Events scroll past; what is running is drawn below them.
     Screen {
-        size: Size,
-        /// How many lines the last drawing took.
-        drawn: usize,
+        /// How wide each line of the last drawing was.
+        drawn: Vec<usize>,
     },
 }
 
@@ -34,9 +32,7 @@ impl Stage {
     pub(crate) fn new(format: RunFormat) -> Self {
         let form = match format {
             RunFormat::Jsonl => return Stage { form: Form::Jsonl, out: output::lossy_data() },
-            RunFormat::Text if std::io::stdout().is_terminal() => {
-                Form::Screen { size: output::terminal_size(), drawn: 0 }
-            }
+            RunFormat::Text if output::can_redraw() => Form::Screen { drawn: Vec::new() },
             RunFormat::Text => Form::Lines,
         };
         Stage { form, out: output::lossy_text() }
@@ -73,16 +69,16 @@ impl Stage {
 
     /// Draws the moment; only a screen has one.
     pub(crate) fn draw(&mut self, view: &RunView, now: Time) {
-        let Form::Screen { size, .. } = self.form else { return };
+        let Form::Screen { .. } = self.form else { return };
         let erase = self.erase();
-        let lines = frame(view, now, size);
+        let lines = frame(view, now, output::terminal_size());
         self.out.draw(&format!("{erase}{}\n", terminal_text(&lines.join("\n"))));
-        self.form = Form::Screen { size, drawn: lines.len() };
+        self.form = Form::Screen { drawn: lines.iter().map(|line| shown_width(line)).collect() };
     }
 
     /// The summary: below the lines, or, beside JSON, where people look.
-    pub(crate) fn close(&mut self, view: &RunView, resume: &str) {
-        let summary = Summary::new(view, resume);
+    pub(crate) fn close(&mut self, view: &RunView, ending: Ending<'_>) {
+        let summary = Summary::new(view, ending);
         if self.is_json() {
             output::error(&summary.to_string());
         } else {
@@ -106,10 +102,24 @@ impl Stage {
     /// What clears the last drawing.
     fn erase(&mut self) -> String {
         match &mut self.form {
-            Form::Screen { drawn, .. } => output::erase(std::mem::take(drawn)),
+            Form::Screen { drawn } => {
+                let columns = output::terminal_size().columns;
+                output::erase(rows(&std::mem::take(drawn), columns))
+            }
             Form::Lines | Form::Jsonl => String::new(),
         }
     }
+}
+
+/// Without what only colours it.
+fn shown_width(line: &str) -> usize {
+    width(&strip_str(line).to_string())
+}
+
+/// How many rows lines of these widths take by now: a terminal that has become narrower has broken
+/// the wider ones.
+fn rows(widths: &[usize], columns: usize) -> usize {
+    widths.iter().map(|width| width.div_ceil(columns.max(1)).max(1)).sum()
 }
 
 /// What is worth a line above a screen that shows everything that runs anyway.
@@ -130,5 +140,19 @@ fn is_news(kind: &EventKind) -> bool {
         | EventKind::RevisionMoved { .. }
         | EventKind::Interrupted { .. }
         | EventKind::RunFinished(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_narrower_terminal_has_broken_the_lines_that_do_not_fit() {
+        assert_eq!(rows(&[], 80), 0);
+        assert_eq!(rows(&[80, 0, 12], 80), 3);
+        assert_eq!(rows(&[80, 0, 12], 60), 4);
+        assert_eq!(rows(&[80], 0), 80, "a terminal that does not say how wide it is");
+        assert_eq!(shown_width("\u{1b}[1mbold\u{1b}[0m ██"), 7);
     }
 }

@@ -28,9 +28,8 @@ pub(crate) fn run(args: RehearseArgs) -> Result<Exit, Failure> {
     let stage = Stage::new(args.output);
     let default = if terminal { Player::DEFAULT_SPEED } else { Speed::Max };
     let speed = args.speed.unwrap_or(default);
-    let resume = args.platform.repeat();
     let simulation = Simulation::new(plan, args.seed, args.fault);
-    let mut player = Player::new(simulation, args.seed, speed, stage, resume);
+    let mut player = Player::new(simulation, args.seed, speed, stage);
     let mut exit = player.play(Action::Deploy)?;
     if args.teardown {
         exit = exit.max(player.play(Action::Teardown)?);

@@ -1,7 +1,6 @@
 //! `tiphys status`: phase, authority, hold, and where each app is. It changes nothing.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 
 use tiphys_assess::status::{Situation, State, Status};
 use tiphys_engine::Leftover;
@@ -100,7 +99,7 @@ impl View {
     fn new(format: DocumentFormat) -> Self {
         match format {
             DocumentFormat::Json => View::Json,
-            DocumentFormat::Text if std::io::stdout().is_terminal() => View::Screen { rows: 0 },
+            DocumentFormat::Text if output::can_redraw() => View::Screen { rows: 0 },
             DocumentFormat::Text => View::Lines { before: None, head: String::new() },
         }
     }

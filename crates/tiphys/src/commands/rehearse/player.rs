@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use tiphys_model::Exit;
+use tiphys_report::Ending;
 use tiphys_run::{Action, EngineName, EventLine, Recorder, RunFinished, RunView, Time};
 use tiphys_sim::{Simulation, Stop};
 
@@ -24,8 +25,6 @@ pub(super) struct Player {
     seed: u64,
     speed: Speed,
     stage: Stage,
-    /// The arguments of the command that would resume.
-    resume: String,
     /// How many of the simulation's records have been shown.
     shown: usize,
     /// Which driver the log is of.
@@ -37,15 +36,9 @@ pub(super) struct Player {
 impl Player {
     pub(super) const DEFAULT_SPEED: Speed = Speed::Times(DEFAULT_SPEED);
 
-    pub(super) fn new(
-        simulation: Simulation,
-        seed: u64,
-        speed: Speed,
-        stage: Stage,
-        resume: String,
-    ) -> Self {
+    pub(super) fn new(simulation: Simulation, seed: u64, speed: Speed, stage: Stage) -> Self {
         let view = RunView::default();
-        Player { simulation, seed, speed, stage, resume, shown: 0, epoch: 0, recorder: None, view }
+        Player { simulation, seed, speed, stage, shown: 0, epoch: 0, recorder: None, view }
     }
 
     /// One run, from its first line to its summary.
@@ -78,8 +71,7 @@ impl Player {
         };
         match stop {
             Stop::Finished(_) => {
-                let resume = format!("tiphys {}{}", action.as_str(), self.resume);
-                self.stage.close(&self.view, &resume);
+                self.stage.close(&self.view, Ending::Rehearsal);
                 let finished = self.view.finished.as_ref().map(RunFinished::exit);
                 finished.ok_or_else(|| Failure::Bug("the log has no last line".to_owned()))
             }
