@@ -16,7 +16,7 @@ use crate::common::{Ran, compare, folder, tiphys};
 use crate::terminal::{nonzero, on_a_terminal};
 
 /// Name, arguments, exit code.
-const PIPED: [(&str, &str, i32); 16] = [
+const PIPED: [(&str, &str, i32); 17] = [
     ("piped", "rehearse", 0),
     ("piped-other-seed", "rehearse --seed 7 --scope stack:monitoring", 0),
     ("piped-degraded", "rehearse --fault ceph-cluster=degraded", 1),
@@ -36,6 +36,12 @@ const PIPED: [(&str, &str, i32); 16] = [
     ("usage-unknown-fault", "rehearse --fault vault=melt", 2),
     ("usage-fault-of-the-run", "rehearse --fault vault=crash", 2),
     ("unknown-app", "rehearse --fault vautl=hang", 5),
+    (
+        "faults-that-do-not-strike",
+        "rehearse --scope app:metallb --fault vault=hang --fault metallb=hang@3h \
+         --fault metallb=stuck-finalizer",
+        0,
+    ),
     ("seeds", "rehearse --seeds 20 --seed 100", 0),
 ];
 

@@ -9,6 +9,7 @@ use tiphys_run::{Driver, OperationPhase, Time};
 use super::{Recorded, Simulation};
 use crate::application::Lifecycle;
 use crate::controller::Fact;
+use crate::fault::Fault;
 use crate::objects::Objects;
 
 impl Simulation {
@@ -54,6 +55,12 @@ impl Simulation {
     #[must_use]
     pub fn exists(&self, app: AppIx) -> bool {
         self.controller.app(app).exists
+    }
+
+    /// The faults that have not struck.
+    pub fn unstruck(&self) -> impl Iterator<Item = &Fault> {
+        let struck = self.faults.iter().zip(&self.struck);
+        struck.filter(|(_, struck)| !**struck).map(|(fault, _)| fault)
     }
 
     /// What a teardown that succeeded should not have left in the cluster.

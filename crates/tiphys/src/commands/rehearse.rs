@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use tiphys_model::{Exit, Platform};
 use tiphys_run::Action;
-use tiphys_sim::{FaultTarget, Simulation};
+use tiphys_sim::{FaultKind, FaultTarget, Simulation};
 
 use crate::args::{RehearseArgs, Speed};
 use crate::commands::plan::plan;
 use crate::failure::Failure;
 use crate::input;
+use crate::output;
 use crate::stage::Stage;
 use player::Player;
 
@@ -44,6 +45,11 @@ fn check_faults(platform: &Platform, args: &RehearseArgs) -> Result<(), Failure>
             && platform.apps.iter().all(|app| app.name != *name)
         {
             return Err(Failure::unknown_app(name, Some("a fault is given for it"), platform));
+        }
+        if fault.kind == FaultKind::StuckFinalizer && !args.teardown {
+            output::warning(&format!(
+                "the fault {fault} shows only in a teardown: add --teardown to rehearse one"
+            ));
         }
     }
     Ok(())

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
-use tiphys_model::Exit;
+use tiphys_model::{AppName, Exit};
 use tiphys_report::Ending;
 use tiphys_run::{Action, EngineName, EventLine, Recorder, RunFinished, RunView, Time};
-use tiphys_sim::{Simulation, Stop};
+use tiphys_sim::{FaultTarget, Simulation, Stop};
 
 use crate::args::Speed;
 use crate::failure::Failure;
+use crate::output;
 use crate::stage::Stage;
 
 /// How often the screen is drawn.
@@ -80,9 +81,22 @@ impl Player {
         }
     }
 
-    /// Tells what could not be shown, and how the program ends.
+    /// Tells which faults did not strike and what could not be shown, and how the program ends.
     pub(super) fn end(&self, exit: Exit) -> Exit {
+        for fault in self.simulation.unstruck() {
+            let why = match (&fault.target, fault.at) {
+                (FaultTarget::App(app), _) if !self.plans(app) => "the app is outside the scope",
+                (_, Some(_)) => "the run ended before its time",
+                (FaultTarget::App(_), None) => "the app was never synced",
+                (FaultTarget::Run, None) => "no app was synced",
+            };
+            output::warning(&format!("the fault {fault} did not strike: {why}"));
+        }
         self.stage.end(exit)
+    }
+
+    fn plans(&self, app: &AppName) -> bool {
+        self.simulation.plan().apps.iter().any(|planned| planned.app.name == *app)
     }
 
     fn draw(&mut self, at: Time) {
