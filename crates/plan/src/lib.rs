@@ -3,6 +3,7 @@
 //! Same inputs, same bytes: nothing here depends on the order in which a file lists its apps,
 //! on a clock, or on a hash map's mood.
 
+pub mod advice;
 mod definitions;
 mod document;
 mod paths;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tiphys_model::duration::format as human;
 use tiphys_model::{AppIx, Plan, Role};
+use tiphys_plan::advice::{self, Bound};
 
 use crate::columns::{Align, Cell, columns};
 use crate::style::{FAINT, MARK, STRONG, WARNING, paint};
@@ -151,13 +152,18 @@ impl<'a> PlanTable<'a> {
         let work: Duration = plan.apps.iter().map(tiphys_model::PlannedApp::typical).sum();
         let first = plan.critical_path.first();
         let critical = first.map_or(Duration::ZERO, |app| plan.app(*app).rank);
-        format!(
+        let mut text = format!(
             "estimate {}, critical path {} (*), work {}, at most {} at once",
             human(plan.estimate),
             human(critical),
             human(work),
             plan.policies.concurrency,
-        )
+        );
+        match advice::bound(plan) {
+            Bound::CriticalPath => {}
+            bound => text += &format!(", limited by {bound}"),
+        }
+        text
     }
 }
 

@@ -23,9 +23,36 @@ const WAVES: &str = r#"
 {apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: vault, annotations: {argocd.argoproj.io/sync-wave: "10", tiphys.dev/type: vault}}}
 "#;
 
+/// It takes longer than it may, because of its group and of one app.
+const LATE: &str = "
+apiVersion: tiphys.dev/v1alpha1
+kind: Platform
+metadata: { name: late }
+spec:
+  timeout: 12m
+  groups: [{ name: heavy, concurrency: 1 }]
+  stacks:
+    - name: data
+      apps:
+        - { name: one, group: heavy, typical: 5m }
+        - { name: two, group: heavy, typical: 5m }
+        - { name: three, group: heavy, typical: 5m }
+        - { name: slow, typical: 11m, timeouts: { sync: 1m, health: 9m } }
+";
+
+/// Nothing in it waits for anything, but for room.
+const NARROW: &str = "
+apiVersion: tiphys.dev/v1alpha1
+kind: Platform
+metadata: { name: narrow }
+spec:
+  concurrency: 2
+  stacks: [{ name: all, apps: [{ name: a }, { name: b }, { name: c }, { name: d }] }]
+";
+
 /// Name, arguments and exit code. They run where there is no `platform.yaml`, so on the bundled
 /// reference platform.
-const CASES: [(&str, &str, i32); 34] = [
+const CASES: [(&str, &str, i32); 36] = [
     ("plan-table", "plan", 0),
     ("plan-json", "plan -o json", 0),
     ("plan-yaml", "plan -o yaml", 0),
@@ -35,6 +62,8 @@ const CASES: [(&str, &str, i32); 34] = [
     ("waves-plan-with-edges", "plan --from-applications waves --edges-from-waves", 0),
     ("waves-init", "init --from-applications waves", 0),
     ("waves-init-with-edges", "init --from-applications waves --edges-from-waves --name shop", 0),
+    ("plan-that-cannot-succeed", "plan -f late.yaml", 0),
+    ("plan-limited-by-concurrency", "plan -f narrow.yaml", 0),
     ("scope-stack-table", "plan --scope stack:monitoring", 0),
     ("scope-stack-dot", "plan --scope stack:monitoring -o dot", 0),
     ("scope-stack-mermaid", "plan --scope stack:monitoring -o mermaid", 0),
@@ -82,6 +111,8 @@ fn actions_print_and_exit_as_before() {
     let elsewhere = tempfile::tempdir().unwrap();
     fs::create_dir(elsewhere.path().join("waves")).unwrap();
     fs::write(elsewhere.path().join("waves/applications.yaml"), WAVES).unwrap();
+    fs::write(elsewhere.path().join("late.yaml"), LATE).unwrap();
+    fs::write(elsewhere.path().join("narrow.yaml"), NARROW).unwrap();
     let mut transcripts = BTreeMap::new();
     let mut codes = Vec::new();
     for (name, args, code) in CASES {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use tiphys_model::{Plan, Platform, Scope};
-use tiphys_plan::{PlanDocument, Reach};
+use tiphys_plan::{PlanDocument, Reach, advice};
 use tiphys_report::{PlanTable, Timeline, plan_dot, plan_mermaid};
 
 use crate::args::{PlanArgs, PlanFormat};
@@ -19,9 +19,17 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
         None => input::platform(args.platform.file.as_deref())?,
     };
     let plan = plan(&platform, args.platform.scope.of(&platform)?)?;
+    warn(&plan);
     match args.output {
         PlanFormat::Table => output::text(|out| write(out, &plan, PlanFormat::Table)),
         format => output::data(|out| write(out, &plan, format)),
+    }
+}
+
+/// Tells why a run of the plan is likely to fail.
+pub(crate) fn warn(plan: &Plan) {
+    for warning in advice::warnings(plan) {
+        output::warning(&warning.to_string());
     }
 }
 

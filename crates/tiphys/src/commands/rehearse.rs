@@ -11,7 +11,7 @@ use tiphys_run::Action;
 use tiphys_sim::{FaultKind, FaultTarget, Simulation};
 
 use crate::args::{RehearseArgs, Speed};
-use crate::commands::plan::plan;
+use crate::commands::plan::{plan, warn};
 use crate::failure::Failure;
 use crate::input;
 use crate::output;
@@ -24,6 +24,7 @@ pub(crate) fn run(args: RehearseArgs) -> Result<Exit, Failure> {
     }
     let platform = input::platform(args.platform.file.as_deref())?;
     let plan = Arc::new(plan(&platform, args.platform.scope.of(&platform)?)?);
+    warn(&plan);
     check_faults(&platform, &args)?;
     let terminal = std::io::stdout().is_terminal();
     let stage = Stage::new(args.output);
