@@ -9,6 +9,7 @@
 //!     tiphys.dev/type: vault
 //! ```
 
+mod passed_over;
 mod waves;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -22,9 +23,12 @@ use crate::resolve::{self, Apps, Head};
 use crate::source::{Sources, Span, Spanned};
 use crate::written;
 use crate::yaml::{self, Content, Node};
+pub use passed_over::{PassedOver, passed_over};
 use waves::Waves;
 
 const DEPENDS_ON: &str = "tiphys.dev/depends-on";
+/// What public repositories write; Argo CD has no such annotation.
+const UNKNOWN_TO_ARGOCD: &str = "argocd.argoproj.io/depends-on";
 const STACK: &str = "tiphys.dev/stack";
 const TYPE: &str = "tiphys.dev/type";
 const PREFIX: &str = "tiphys.dev/";
@@ -79,7 +83,7 @@ fn read_apps(
     for (file, source) in sources.iter() {
         match yaml::compose(file, source) {
             Ok(tree) => {
-                for application in applications(tree.documents(), problems) {
+                for application in documents_of(tree.documents(), problems).applications {
                     match read(application, sync_waves, problems) {
                         Some(Manifest { stack, app, wave, namespace }) => {
                             namespaces.extend(namespace);
@@ -114,19 +118,30 @@ fn resolve_platform(
     Some(Platform { name, environment, source, argocd, bootstrap, policies, teardown, apps, graph })
 }
 
+/// What of Argo CD's a file has.
+#[derive(Default)]
+struct Documents<'t> {
+    applications: Vec<Node<'t>>,
+    /// How many ApplicationSets.
+    sets: usize,
+}
+
 /// The Applications among documents, also those in lists as `kubectl get -o yaml` prints them.
-fn applications<'t>(
+fn documents_of<'t>(
     documents: impl Iterator<Item = Node<'t>>,
     problems: &mut Diagnostics,
-) -> Vec<Node<'t>> {
-    let mut found = Vec::new();
+) -> Documents<'t> {
+    let mut found = Documents::default();
     // Not recursive: aliases can nest lists deeper than the file is nested.
     let mut pending: VecDeque<Node<'t>> = documents.collect();
     while let Some(node) = pending.pop_front() {
         let text = |key| node.get(key).and_then(Node::scalar).map_or("", |scalar| scalar.text);
         let (api_version, kind) = (text("apiVersion"), text("kind"));
-        if kind == "Application" && api_version.starts_with("argoproj.io/") {
-            found.push(node);
+        let of_argocd = api_version.starts_with("argoproj.io/");
+        if of_argocd && kind == "Application" {
+            found.applications.push(node);
+        } else if of_argocd && kind == "ApplicationSet" {
+            found.sets += 1;
         } else if (api_version, kind) == ("v1", "List") {
             refuse_duplicates(node, problems);
             if let Some(Content::Sequence(items)) = node.get("items").map(Node::content) {
@@ -180,7 +195,8 @@ fn read(
         SyncWaves::Edges => waves::read(annotation(waves::ANNOTATION), name_node, problems),
     };
     let app_type = annotation(TYPE).and_then(|node| Decode::decode(node, problems));
-    let depends_on = annotation(DEPENDS_ON).map_or_else(List::default, |n| edges(n, problems));
+    let depends_on = annotation(DEPENDS_ON).or_else(|| annotation(UNKNOWN_TO_ARGOCD));
+    let depends_on = depends_on.map_or_else(List::default, |node| edges(node, problems));
     let app = AppDocument {
         name: name?,
         app_type,

@@ -21,7 +21,9 @@ mod source;
 mod written;
 mod yaml;
 
-pub use applications::{SyncWaves, platform_file_from_applications, platform_from_applications};
+pub use applications::{
+    PassedOver, SyncWaves, passed_over, platform_file_from_applications, platform_from_applications,
+};
 pub use diagnostic::{Diagnostic, Diagnostics, Label};
 pub use nearest::nearest;
 pub use source::{NotText, Source, SourceIx, Sources, Span};

@@ -28,7 +28,7 @@ pub(crate) use teardown::TeardownArgs;
 /// Deploys a platform of interdependent Argo CD Applications in dependency order, each step
 /// gated on real, current health.
 #[derive(Debug, Parser)]
-#[command(name = "tiphys", version, propagate_version = false, disable_help_subcommand = true)]
+#[command(name = "tiphys", version, propagate_version = false)]
 #[command(after_help = "Exit codes: 0 done, 1 failed, 2 usage, 3 configuration, 4 credentials, \
     5 not found, 6 unreachable, 7 deadline, 8 held by another run, 130 and 143 interrupted.")]
 pub(crate) struct Args {

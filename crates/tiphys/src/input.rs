@@ -128,8 +128,19 @@ pub(crate) fn platform_file_from_applications(
     waves: SyncWaves,
 ) -> Result<String, Failure> {
     let sources = read(directory).map_err(Failure::Input)?;
-    tiphys_spec::platform_file_from_applications(name, waves, &sources)
-        .map_err(|problems| Failure::Platform(Box::new(sources), problems))
+    match tiphys_spec::platform_file_from_applications(name, waves, &sources) {
+        Ok(text) => {
+            note_passed_over(waves, &sources);
+            Ok(text)
+        }
+        Err(problems) => Err(Failure::Platform(Box::new(sources), problems)),
+    }
+}
+
+fn note_passed_over(waves: SyncWaves, sources: &Sources) {
+    for note in tiphys_spec::passed_over(waves, sources).notes() {
+        output::note(&note);
+    }
 }
 
 /// Reads a platform from the annotations of the Applications in a directory.
@@ -139,15 +150,19 @@ pub(crate) fn platform_from_applications(
 ) -> Result<Platform, Failure> {
     let sources = read(directory).map_err(Failure::Input)?;
     let name = PlatformName::parse("applications").expect("`applications` is a valid name");
-    let platform = tiphys_spec::platform_from_applications(name, waves, &sources)
-        .map_err(|problems| Failure::Platform(Box::new(sources), problems))?;
+    let platform = match tiphys_spec::platform_from_applications(name, waves, &sources) {
+        Ok(platform) => platform,
+        Err(problems) => return Err(Failure::Platform(Box::new(sources), problems)),
+    };
+    note_passed_over(waves, &sources);
     check_environment(&platform)?;
     Ok(platform)
 }
 
 /// Whoever sets `TIPHYS_ENVIRONMENT` wants to be stopped before the wrong one is touched.
 fn check_environment(platform: &Platform) -> Result<(), Failure> {
-    let Some(wanted) = std::env::var_os("TIPHYS_ENVIRONMENT") else { return Ok(()) };
+    let wanted = std::env::var_os("TIPHYS_ENVIRONMENT");
+    let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else { return Ok(()) };
     let wanted = wanted.to_string_lossy().into_owned();
     let found = platform.environment.as_ref().map(|environment| environment.name.clone());
     if found.as_ref() == Some(&wanted) {

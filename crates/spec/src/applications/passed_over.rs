@@ -1,0 +1,112 @@
+//! What the manifests of Applications say besides, and who relies on it should know.
+
+use super::{SyncWaves, UNKNOWN_TO_ARGOCD, documents_of, waves};
+use crate::diagnostic::Diagnostics;
+use crate::source::Sources;
+use crate::yaml::{self, Node};
+
+/// Counts of manifests that need a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PassedOver {
+    /// Applications with a sync wave, where waves are ignored.
+    pub waves: usize,
+    /// ApplicationSets: only their controller knows what they make.
+    pub sets: usize,
+    /// Applications whose dependencies stand in an annotation that looks like Argo CD's own.
+    pub unknown_to_argocd: usize,
+}
+
+/// What was passed over in manifests that have been read without a problem.
+#[must_use]
+pub fn passed_over(waves: SyncWaves, sources: &Sources) -> PassedOver {
+    let mut found = PassedOver::default();
+    for (file, source) in sources.iter() {
+        // What cannot be read has been reported by who reads the Applications.
+        let Ok(tree) = yaml::compose(file, source) else { continue };
+        let mut problems = Diagnostics::default();
+        let documents = documents_of(tree.documents(), &mut problems);
+        found.sets += documents.sets;
+        for application in documents.applications {
+            let annotations = application.get("metadata").and_then(|node| node.get("annotations"));
+            let has = |key| annotations.and_then(|node: Node<'_>| node.get(key)).is_some();
+            found.waves += usize::from(waves == SyncWaves::Ignored && has(waves::ANNOTATION));
+            found.unknown_to_argocd += usize::from(has(UNKNOWN_TO_ARGOCD));
+        }
+    }
+    found
+}
+
+impl PassedOver {
+    /// A sentence for each.
+    #[must_use]
+    pub fn notes(self) -> Vec<String> {
+        let applications = |count: usize, verb: &str| match count {
+            1 => format!("1 Application {verb}s"),
+            count => format!("{count} Applications {verb}"),
+        };
+        let mut notes = Vec::new();
+        if self.waves > 0 {
+            let some = match self.waves {
+                1 => "1 Application has a sync wave, which is".to_owned(),
+                count => format!("{count} Applications have sync waves, which are"),
+            };
+            notes.push(format!("{some} ignored: --edges-from-waves makes dependencies of waves"));
+        }
+        if self.sets > 0 {
+            let some = match self.sets {
+                1 => "1 ApplicationSet was".to_owned(),
+                count => format!("{count} ApplicationSets were"),
+            };
+            notes.push(format!(
+                "{some} passed over: the Applications that it makes are not known here"
+            ));
+        }
+        if self.unknown_to_argocd > 0 {
+            notes.push(format!(
+                "{} dependencies in `{UNKNOWN_TO_ARGOCD}`: they count here, but Argo CD does not know \
+                 this annotation",
+                applications(self.unknown_to_argocd, "name"),
+            ));
+        }
+        notes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Source;
+
+    fn notes(waves: SyncWaves, text: &str) -> Vec<String> {
+        let source = Source::new("a.yaml", text.as_bytes().to_vec()).unwrap();
+        passed_over(waves, &Sources::new(vec![source])).notes()
+    }
+
+    #[test]
+    fn whatever_orders_nothing_is_told() {
+        let text = "
+apiVersion: v1
+kind: List
+items:
+  - apiVersion: argoproj.io/v1alpha1
+    kind: Application
+    metadata: { name: a, annotations: { argocd.argoproj.io/sync-wave: '1' } }
+  - apiVersion: argoproj.io/v1alpha1
+    kind: Application
+    metadata: { name: b, annotations: { argocd.argoproj.io/depends-on: a } }
+---
+apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: { name: sets }
+";
+        let wave = "1 Application has a sync wave, which is ignored: --edges-from-waves makes \
+                    dependencies of waves";
+        let set = "1 ApplicationSet was passed over: the Applications that it makes are not known \
+                   here";
+        let depends = "1 Application names dependencies in `argocd.argoproj.io/depends-on`: they \
+                       count here, but Argo CD does not know this annotation";
+        assert_eq!(notes(SyncWaves::Ignored, text), [wave, set, depends]);
+        assert_eq!(notes(SyncWaves::Edges, text), [set, depends]);
+        assert_eq!(notes(SyncWaves::Ignored, "{kind: ConfigMap}"), [""; 0]);
+    }
+}
