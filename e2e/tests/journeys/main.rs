@@ -136,7 +136,7 @@ fn runs() -> Vec<Case> {
         Case::new("each_right_of_a_run_is_needed", rights::each_is_needed),
         Case::new("configure_lets_platforms_live_side_by_side", configure::two_platforms),
         Case::new("configure_says_what_is_missing", configure::what_is_missing),
-        Case::new("preflight_judges_what_apps_render", rendered::is_judged).soak(),
+        Case::new("preflight_judges_what_apps_render", rendered::is_judged),
         Case::new("configure_of_an_api_server_at_an_address", configure::address::is_used).soak(),
         Case::new("configure_finds_an_api_server_elsewhere", configure::reach::elsewhere)
             .disruptive()

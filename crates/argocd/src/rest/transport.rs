@@ -78,20 +78,15 @@ impl Explain for EndpointError {
         match self {
             EndpointError::Pod(error) => error.explain(),
             EndpointError::Name(error) => unreachable(chain(error)),
-            EndpointError::Connect { address, source } => {
-                unreachable(format!("{address}: {}", chain(source))).hint(
-                    "check `spec.argocd.server` in the platform file, and whether this machine can \
-                     reach it",
-                )
-            }
-            EndpointError::Handshake { address: Some(address), source } => unreachable(format!(
-                "TLS with {address}: {}",
+            // A run wraps these, and keeps nothing but the reason.
+            EndpointError::Connect { address, source } => unreachable(format!(
+                "{address}, which `spec.argocd.server` names: {}",
                 chain(source)
-            ))
-            .hint(
-                "if a private authority has signed its certificate, set `spec.argocd.ca` in the \
-                     platform file",
-            ),
+            )),
+            EndpointError::Handshake { address: Some(address), source } => unreachable(format!(
+                "TLS with {address}: {}; `spec.argocd.ca` names the authority that is trusted",
+                chain(source)
+            )),
             EndpointError::Handshake { address: None, source } => unreachable(chain(source)).hint(
                 "if Argo CD's certificate has changed, run `tiphys configure` again with the same \
                  platform file; if it serves without TLS, set `spec.argocd.insecure: true` there",

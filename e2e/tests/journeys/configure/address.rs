@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use serde_json::{Value, json};
 use tiphys_argocd::rest::REQUEST_TIMEOUT;
-use tiphys_e2e::{PlatformFile, Site, World, tiphys};
+use tiphys_e2e::{PlatformFile, Site, World, tiphys, until};
 use tiphys_lab::repository::{AppSource, Behaviour};
 
 use crate::deploy::{arguments, configure};
@@ -100,5 +100,10 @@ async fn expose(site: &Site) {
             "ports": [{ "port": 443, "targetPort": 8080, "nodePort": PORT }],
         },
     }))
+    .await;
+    let host = site.world.git.host();
+    until("the port is open", || async move {
+        tokio::net::TcpStream::connect((host, PORT)).await.is_ok()
+    })
     .await;
 }
