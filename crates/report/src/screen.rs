@@ -49,7 +49,7 @@ fn headline(view: &RunView, now: Time, columns: usize) -> String {
         format!("{} {}{}", started.action.as_str(), started.platform, rehearsal(started))
     });
     let mut text =
-        format!("{} {title}: {good} done, {running} running, {waiting} waiting", elapsed(now),);
+        format!("{} {title}: {good} done, {running} running, {waiting} waiting", elapsed(now));
     if lost > 0 {
         text += &format!(", {lost} failed or skipped");
     }

@@ -27,6 +27,8 @@ pub(crate) async fn keep_their_time(world: Arc<World>) {
     let file = site.platform_file();
     configure(&world, &file).await;
 
+    // Argo CD takes half a minute to take note of so many.
+    sampled(&neighbours, tokio::time::sleep(Duration::from_secs(5))).await;
     let quiet = sampled(&neighbours, tokio::time::sleep(Duration::from_secs(20))).await;
     let run = || async {
         measure(&world, &arguments(&file)).await;
