@@ -1,4 +1,4 @@
-//! How Argo CD is told which Application is meant.
+//! Which Application a request to Argo CD is about.
 
 use std::sync::Arc;
 

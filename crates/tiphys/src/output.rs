@@ -2,8 +2,9 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
-use tiphys_report::{Size, one_line, terminal_text};
+use tiphys_report::{Size, one_line, terminal_text, width};
 
 use crate::failure::Failure;
 use crate::lossy::LossyWriter;
@@ -86,6 +87,16 @@ pub(crate) fn terminal_size() -> Size {
         columns: usize::from(width.0),
         rows: usize::from(height.0),
     })
+}
+
+/// How many columns a line takes, colours left out.
+pub(crate) fn shown_width(line: &str) -> usize {
+    width(&strip_str(line).to_string())
+}
+
+/// How many rows a line of this width takes on a terminal that is so wide.
+pub(crate) fn rows(width: usize, columns: usize) -> usize {
+    width.div_ceil(columns.max(1)).max(1)
 }
 
 /// Says something that is no data, on one line.

@@ -1,8 +1,7 @@
 //! Where a run is shown: a terminal, lines, or JSON.
 
-use anstream::adapter::strip_str;
 use tiphys_model::Exit;
-use tiphys_report::{Ending, Summary, event_line, frame, terminal_text, width};
+use tiphys_report::{Ending, Summary, event_line, frame, terminal_text};
 use tiphys_run::{EventKind, EventLine, RunView, Time};
 
 use crate::args::RunFormat;
@@ -73,7 +72,8 @@ impl Stage {
         let erase = self.erase();
         let lines = frame(view, now, output::terminal_size());
         self.out.draw(&format!("{erase}{}\n", terminal_text(&lines.join("\n"))));
-        self.form = Form::Screen { drawn: lines.iter().map(|line| shown_width(line)).collect() };
+        self.form =
+            Form::Screen { drawn: lines.iter().map(|line| output::shown_width(line)).collect() };
     }
 
     /// The summary: below the lines, or, beside JSON, where people look.
@@ -111,15 +111,10 @@ impl Stage {
     }
 }
 
-/// Without what only colours it.
-fn shown_width(line: &str) -> usize {
-    width(&strip_str(line).to_string())
-}
-
 /// How many rows lines of these widths take by now: a terminal that has become narrower has broken
 /// the wider ones.
 fn rows(widths: &[usize], columns: usize) -> usize {
-    widths.iter().map(|width| width.div_ceil(columns.max(1)).max(1)).sum()
+    widths.iter().map(|width| output::rows(*width, columns)).sum()
 }
 
 /// What is worth a line above a screen that shows everything that runs anyway.
@@ -153,6 +148,6 @@ mod tests {
         assert_eq!(rows(&[80, 0, 12], 80), 3);
         assert_eq!(rows(&[80, 0, 12], 60), 4);
         assert_eq!(rows(&[80], 0), 80, "a terminal that does not say how wide it is");
-        assert_eq!(shown_width("\u{1b}[1mbold\u{1b}[0m ██"), 7);
+        assert_eq!(output::shown_width("\u{1b}[1mbold\u{1b}[0m ██"), 7);
     }
 }

@@ -39,7 +39,7 @@ pub enum PodError {
 
 impl Explain for PodError {
     fn explain(&self) -> Explanation {
-        // In the reason, because who is told of a failed request is told nothing else.
+        // In the reason: a failed request passes nothing else on.
         let why = match self {
             PodError::NoneReady { namespace } => {
                 let [manifests, chart] = SELECTORS;

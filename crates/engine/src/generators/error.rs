@@ -185,8 +185,8 @@ impl Explain for GeneratorError {
                 )
                 .hint(
                     "add them to the root app's source, or take them out of the platform file; \
-                     namespaces beside Argo CD's own are looked at if they stand in \
-                     `spec.argocd.applicationNamespaces`",
+                     other namespaces than Argo CD's own are searched only if \
+                     `spec.argocd.applicationNamespaces` lists them",
                 )
             }
             GeneratorError::Request(error) => error.explain(),

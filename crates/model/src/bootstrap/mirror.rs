@@ -1,4 +1,4 @@
-//! Registries that stand in for others, for sites without a way to the public ones.
+//! Mirrors of registries, for sites that cannot reach the public ones.
 
 /// Images whose name begins with `from` are had under `to` instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub struct Mirror {
 }
 
 impl Mirror {
-    /// Where the mirror has an image; nowhere, if it does not stand in for the image's registry.
+    /// Where the mirror has an image; `None` if it does not mirror the image's registry.
     #[must_use]
     pub fn place_of(&self, image: &str) -> Option<String> {
         let full = full_name(image);

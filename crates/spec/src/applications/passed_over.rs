@@ -12,7 +12,7 @@ pub struct PassedOver {
     pub waves: usize,
     /// ApplicationSets: only their controller knows what they make.
     pub sets: usize,
-    /// Applications whose dependencies stand in an annotation that looks like Argo CD's own.
+    /// Applications that list dependencies in an annotation that looks like Argo CD's own.
     pub unknown_to_argocd: usize,
 }
 
@@ -40,32 +40,26 @@ impl PassedOver {
     /// A sentence for each.
     #[must_use]
     pub fn notes(self) -> Vec<String> {
-        let applications = |count: usize, verb: &str| match count {
-            1 => format!("1 Application {verb}s"),
-            count => format!("{count} Applications {verb}"),
+        let some = |count: usize, one: &str, many: &str| match count {
+            1 => format!("1 {one}"),
+            count => format!("{count} {many}"),
         };
         let mut notes = Vec::new();
         if self.waves > 0 {
-            let some = match self.waves {
-                1 => "1 Application has a sync wave, which is".to_owned(),
-                count => format!("{count} Applications have sync waves, which are"),
-            };
+            let one = "Application has a sync wave, which is";
+            let some = some(self.waves, one, "Applications have sync waves, which are");
             notes.push(format!("{some} ignored: --edges-from-waves makes dependencies of waves"));
         }
         if self.sets > 0 {
-            let some = match self.sets {
-                1 => "1 ApplicationSet was".to_owned(),
-                count => format!("{count} ApplicationSets were"),
-            };
-            notes.push(format!(
-                "{some} passed over: the Applications that it makes are not known here"
-            ));
+            let one = "ApplicationSet was passed over: the Applications that it makes";
+            let many = "ApplicationSets were passed over: the Applications that they make";
+            notes.push(format!("{} are not known here", some(self.sets, one, many)));
         }
         if self.unknown_to_argocd > 0 {
+            let some = some(self.unknown_to_argocd, "Application names", "Applications name");
             notes.push(format!(
-                "{} dependencies in `{UNKNOWN_TO_ARGOCD}`: they count here, but Argo CD does not know \
-                 this annotation",
-                applications(self.unknown_to_argocd, "name"),
+                "{some} dependencies in `{UNKNOWN_TO_ARGOCD}`: they count here, but Argo CD does not \
+                 know this annotation",
             ));
         }
         notes

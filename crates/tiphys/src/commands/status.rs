@@ -7,7 +7,7 @@ use tiphys_engine::Leftover;
 use tiphys_evidence::Prober;
 use tiphys_inspect::status;
 use tiphys_model::{AppName, Exit, Scope};
-use tiphys_report::{Size, StatusReport, status_line, width};
+use tiphys_report::{Size, StatusReport, status_line};
 use tiphys_run::Signal;
 
 use crate::args::{DocumentFormat, StatusArgs};
@@ -143,8 +143,7 @@ fn fitted(text: &str, size: Size) -> (String, usize) {
     let (mut shown, mut used) = (String::new(), 0);
     let lines: Vec<&str> = text.lines().collect();
     for (at, line) in lines.iter().enumerate() {
-        let columns = width(&anstream::adapter::strip_str(line).to_string());
-        let rows = columns.div_ceil(size.columns.max(1)).max(1);
+        let rows = output::rows(output::shown_width(line), size.columns);
         // One for the rest, one for the cursor.
         if used + rows + 2 > size.rows && at + 1 < lines.len() {
             shown += &format!("… and {} more lines\n", lines.len() - at);
