@@ -10,7 +10,6 @@ use std::time::Duration;
 use http::{HeaderValue, Method, Request, Response, header};
 use kube::Client;
 use kube::client::Body;
-use tokio::time::timeout;
 
 use crate::request::no_answer;
 
@@ -77,9 +76,19 @@ impl tower_service::Service<Request<Body>> for Named {
             Some(_) | None => ANSWER_TIMEOUT,
         };
         Box::pin(async move {
-            let answer = timeout(limit, client.send(request)).await;
-            answer.unwrap_or_else(|_| Err(no_answer(limit)))
+            let answer = within(limit, client.send(request)).await;
+            answer.unwrap_or_else(|| Err(no_answer(limit)))
         })
+    }
+}
+
+/// What something comes to, unless the time is over. A process that was stopped for long finds its
+/// time over and its connection ready at once: what was about to be sent must not be sent then.
+pub async fn within<T>(limit: Duration, attempt: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        () = tokio::time::sleep(limit) => None,
+        done = attempt => Some(done),
     }
 }
 
@@ -156,6 +165,20 @@ mod tests {
         assert_eq!(error.cause(), crate::Cause::Unreachable);
         assert!(error.why().contains("no answer within 30 s"), "{error}");
         assert_eq!(began.elapsed(), ANSWER_TIMEOUT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_was_stopped_for_long_sends_nothing_any_more() {
+        let sent = AtomicBool::new(false);
+        let attempt = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            sent.store(true, Ordering::Relaxed);
+        };
+        let mut attempt = Box::pin(within(WRITE_TIMEOUT, attempt));
+        assert!(futures::poll!(&mut attempt).is_pending());
+        tokio::time::advance(Duration::from_secs(40)).await;
+        assert_eq!(attempt.await, None);
+        assert!(!sent.load(Ordering::Relaxed));
     }
 
     #[tokio::test]

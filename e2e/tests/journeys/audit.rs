@@ -189,6 +189,16 @@ impl Writes {
         self.0.iter().filter(|record| !record.user.username.contains("application-controller"))
     }
 
+    /// What others than Argo CD's controller wrote, when and as whom.
+    pub(crate) fn told(&self) -> Vec<String> {
+        let tell = |record: &Record| {
+            let name = record.object_ref.as_ref().map_or("", |object| &object.name);
+            let Record { verb, user_agent, request_received_timestamp: at, .. } = record;
+            format!("{at} {verb} {name} by {user_agent}")
+        };
+        self.of_others().map(tell).collect()
+    }
+
     /// Writes that we caused, for each app: the controller's own are not ours.
     pub(crate) fn of_ours(&self) -> BTreeMap<String, u32> {
         let mut counts = BTreeMap::new();

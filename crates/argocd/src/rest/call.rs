@@ -9,7 +9,7 @@ use secrecy::ExposeSecret;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{RestClient, Token};
+use super::{REQUEST_TIMEOUT, RestClient, Token};
 use crate::messages::{BLOCKED_BY_WINDOW, OPERATION_IN_PROGRESS};
 use tiphys_cluster::agent;
 use tiphys_model::chain;
@@ -120,7 +120,9 @@ impl RestClient {
         body: Option<&impl Serialize>,
         timeout: Duration,
     ) -> Result<Vec<u8>, CallError> {
-        if method != Method::GET && self.caller.guard.as_ref().is_some_and(|guard| !guard(timeout))
+        let effect = effect_timeout(&method, path, timeout);
+        if let (Some(guard), Some(effect)) = (&self.caller.guard, effect)
+            && !guard(effect)
         {
             return Err(unanswered(agent::LATE.to_owned()));
         }
@@ -129,8 +131,8 @@ impl RestClient {
             message: chain(&*error),
         })?;
         let answer = self.http.request(request);
-        let answer = tokio::time::timeout(timeout, answer).await;
-        let answer = answer.map_err(|_| late(timeout))?.map_err(|e| unanswered(chain(&e)))?;
+        let answer = agent::within(timeout, answer).await.ok_or_else(|| late(timeout))?;
+        let answer = answer.map_err(|e| unanswered(chain(&e)))?;
         let status = answer.status();
         let body = read(answer.into_body(), timeout).await?;
         if status.is_success() { Ok(body) } else { Err(refused(status, told(status, &body))) }
@@ -157,6 +159,17 @@ impl RestClient {
         }
         let body = body.map(serde_json::to_vec).transpose()?.unwrap_or_default();
         Ok(request.body(Full::new(body.into()))?)
+    }
+}
+
+/// How long after it is sent a request may still change something; `None`: it only reads. A refresh
+/// is a GET, is written into the Application at once, and then waited for.
+fn effect_timeout(method: &Method, path: &str, timeout: Duration) -> Option<Duration> {
+    let refreshes = path.contains("&refresh=");
+    match *method {
+        Method::GET if refreshes => Some(timeout.min(REQUEST_TIMEOUT)),
+        Method::GET => None,
+        _ => Some(timeout),
     }
 }
 
@@ -255,6 +268,19 @@ mod tests {
         for (parts, pause, expected) in [(2, 11, "within 10 s"), (20, 9, "within 120 s")] {
             let error = answer(parts, Duration::from_secs(pause)).await.unwrap_err();
             assert!(error.to_string().contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_refresh_counts_as_a_change() {
+        let minute = Duration::from_secs(60);
+        let cases = [
+            (Method::GET, "applications/a?project=p", None),
+            (Method::GET, "applications/a?project=p&refresh=hard", Some(REQUEST_TIMEOUT)),
+            (Method::POST, "applications/a/sync", Some(minute)),
+        ];
+        for (method, path, expected) in cases {
+            assert_eq!(effect_timeout(&method, path, minute), expected, "{method} {path}");
         }
     }
 

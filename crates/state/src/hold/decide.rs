@@ -9,6 +9,8 @@ use tiphys_run::Time;
 const ATTEMPTS: usize = 10;
 /// How often a change of the window is tried that somebody else's change came before.
 const WRITES: usize = 10;
+/// How often one is tried again after an answer that does not say what came of it.
+const UNCLEAR: usize = 2;
 /// How long automated operations are awaited before they are terminated.
 const AUTOMATED_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long they may take to end once they are.
@@ -143,6 +145,11 @@ impl Change {
 /// Whether a write is tried again that was refused because somebody else wrote first.
 pub(super) fn writes_again(attempt: usize) -> bool {
     attempt < WRITES
+}
+
+/// Whether one is tried again that nobody knows the outcome of, after so many of these.
+pub(super) fn asks_again(unclear: usize) -> bool {
+    unclear < UNCLEAR
 }
 
 #[cfg(test)]

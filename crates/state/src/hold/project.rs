@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::{Api, Client};
@@ -15,6 +16,9 @@ use super::{HoldError, windows};
 use tiphys_argocd::app_project;
 use tiphys_cluster::names::FIELD_MANAGER;
 use tiphys_cluster::{Cause, RequestError};
+
+/// How long to wait before a write is sent again that nobody knows the outcome of.
+const PAUSE: Duration = Duration::from_millis(500);
 
 pub(super) struct ProjectHold {
     projects: Api<DynamicObject>,
@@ -87,7 +91,9 @@ impl ProjectHold {
         self.write_as(&mut wanted, change).await
     }
 
-    /// Somebody else's change in between starts it over. The hold of a run that came after this one is left alone.
+    /// Somebody else's change in between starts it over, and so does an answer that says nothing of
+    /// what came of a write: the version in it keeps it from being made twice. The hold of a run that
+    /// came after this one is left alone.
     pub(super) async fn write_as(
         &self,
         wanted: &mut Wanted,
@@ -96,6 +102,7 @@ impl ProjectHold {
         let what = format!("the hold in the AppProject `{}` cannot be changed", self.project);
         let params =
             PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        let mut unclear = 0;
         for attempt in 1.. {
             let project = self.read().await?;
             let missing = change.missing(&windows::held(&project.windows));
@@ -138,9 +145,22 @@ impl ProjectHold {
                 {
                     *wanted = before;
                 }
+                Err(error) if is_unclear(&error) && decide::asks_again(unclear) => {
+                    unclear += 1;
+                    tokio::time::sleep(PAUSE).await;
+                }
                 Err(error) => return Err(RequestError::because(what)(error).into()),
             }
         }
         unreachable!("the loop ends by returning")
+    }
+}
+
+/// Whether nobody knows what came of a request.
+fn is_unclear(error: &kube::Error) -> bool {
+    match error {
+        kube::Error::Api(status) => status.code >= 500,
+        kube::Error::Auth(_) => false,
+        _ => true,
     }
 }
