@@ -23,7 +23,7 @@ use decide::{DURATION, Next, Waiting};
 pub use error::LeaseError;
 use fence::Clock;
 pub use fence::Fence;
-use held::{Held, NotRenewed, post};
+use held::{Held, post};
 pub use object::ACTION;
 use object::{new, read, taken};
 
@@ -120,9 +120,9 @@ impl Lease {
     /// Why something failed that was done under this Lease. A process that was stopped for long sees
     /// its requests fail first when it goes on; if the Lease is somebody else's by then, that is why.
     pub async fn blame<E: From<LeaseError>>(&self, error: E) -> E {
-        match self.held.renew().await {
-            Err(NotRenewed::Lost { holder }) => LeaseError::Lost { holder }.into(),
-            Ok(()) | Err(NotRenewed::Unanswered(_)) => error,
+        match self.held.successor().await {
+            Some(holder) => LeaseError::Lost { holder }.into(),
+            None => error,
         }
     }
 

@@ -19,6 +19,11 @@ use super::object::{read, renewed};
 /// How long a renewal may take. It is tried again then: three fit into a Lease.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How often it is tried once it has run out, and the pause between. A process that was stopped for
+/// long finds its connections closed, and learns only after that who holds the Lease.
+const TRIES: u32 = 3;
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// Why a Lease could not be renewed.
 #[derive(Debug)]
 pub(super) enum NotRenewed {
@@ -38,15 +43,41 @@ pub(super) struct Held {
 impl Held {
     /// Renews it until that fails for good.
     pub(super) async fn keep(self: Arc<Self>, end: watch::Sender<Option<LeaseError>>) {
+        let mut failures = 0;
         loop {
-            tokio::time::sleep(RENEWAL).await;
+            tokio::time::sleep(if self.has_run_out() { PAUSE } else { RENEWAL }).await;
             let error = match self.renew().await {
+                Ok(()) => {
+                    failures = 0;
+                    continue;
+                }
                 Err(NotRenewed::Lost { holder }) => LeaseError::Lost { holder },
-                Err(NotRenewed::Unanswered(error)) if self.has_run_out() => error.into(),
-                Ok(()) | Err(NotRenewed::Unanswered(_)) => continue,
+                Err(NotRenewed::Unanswered(error)) => {
+                    failures += 1;
+                    if !self.has_run_out() || failures < TRIES {
+                        continue;
+                    }
+                    error.into()
+                }
             };
             end.send_replace(Some(error));
             return;
+        }
+    }
+
+    /// Whose it is by now, if not ours.
+    pub(super) async fn successor(&self) -> Option<String> {
+        let mut tries = 1;
+        loop {
+            match self.renew().await {
+                Ok(()) => return None,
+                Err(NotRenewed::Lost { holder }) => return Some(holder),
+                Err(NotRenewed::Unanswered(_)) if self.has_run_out() && tries < TRIES => {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Err(NotRenewed::Unanswered(_)) => return None,
+            }
+            tries += 1;
         }
     }
 

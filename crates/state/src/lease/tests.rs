@@ -10,9 +10,11 @@ use http::Method;
 use serde_json::json;
 use tiphys_cluster::scripted::{Answer, REFUSALS, Server};
 use tiphys_model::{Exit, Explain};
+use tiphys_run::Time;
 use tokio::time::Instant;
 
 use super::decide::RENEWAL;
+use super::held::NotRenewed;
 use super::*;
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/argocd/leases/tiphys-prod";
@@ -228,6 +230,25 @@ async fn what_is_given_up_late_is_not_taken_from_its_next_holder() {
     write(&server, Some("another"));
     lease.release().await.unwrap();
     assert_eq!(holder(&server).as_deref(), Some("another"));
+}
+
+/// A run that was stopped finds the connection closed first, and then who holds the Lease.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_was_stopped_learns_who_took_over_in_spite_of_a_closed_connection() {
+    let (server, lease) = held().await;
+    next(&server, Method::PUT, Answer::Cut);
+    next(&server, Method::PUT, Answer::Cut);
+    lease.held.fence.set(Time::START);
+    write(&server, Some("another"));
+    let error = lease.ended().await;
+    assert!(matches!(error, LeaseError::Lost { ref holder } if holder == "another"), "{error}");
+
+    let (server, lease) = held_by_hand().await;
+    tokio::time::sleep(seconds(60)).await;
+    next(&server, Method::PUT, Answer::Cut);
+    write(&server, Some("another"));
+    let error = lease.blame(timed_out()).await;
+    assert!(matches!(error, LeaseError::Lost { ref holder } if holder == "another"), "{error}");
 }
 
 /// What a run that was stopped sees first when it goes on.
