@@ -47,18 +47,18 @@ impl Explain for CredentialsError {
     fn explain(&self) -> Explanation {
         match self {
             CredentialsError::Absent { purpose, platform, secret, origin, lack } => {
-                let what = format!("there is no token to {purpose} the platform `{platform}` with");
+                let what = format!("the {purpose} token of the platform `{platform}` is missing");
                 let why = match lack {
                     Lack::Secret { namespace } => {
                         format!("the Secret {secret} does not exist in the namespace {namespace}")
                     }
-                    Lack::Token => format!("the Secret {secret} has no `token`"),
+                    Lack::Token => format!("the Secret {secret} has no key `token`"),
                 };
                 Explanation::new(Exit::Configuration, what, why).hint(match origin {
                     Origin::Configure => "run `tiphys configure` with the same platform file",
                     Origin::PlatformFile => {
-                        "`spec.argocd.tokenSecret` names this Secret: put a token of an Argo CD account \
-                         into its key `token`"
+                        "put a token of an Argo CD account into the key `token` of this Secret, \
+                         which `spec.argocd.tokenSecret` refers to"
                     }
                 })
             }
@@ -127,7 +127,7 @@ impl Finder<'_> {
     async fn read(&self, name: &str) -> Result<Option<Data>, RequestError> {
         let namespace = &self.platform.argocd.namespace;
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
-        let what = format!("the Secret {name} in {namespace} cannot be read");
+        let what = format!("cannot read the Secret {name} in {namespace}");
         let secret = secrets.get_opt(name).await.map_err(RequestError::because(what))?;
         Ok(secret.map(|secret| secret.data.unwrap_or_default()))
     }

@@ -26,7 +26,7 @@ impl From<&Value> for Destination {
         let other_cluster = match (name, server) {
             (IN_CLUSTER_NAME, _) | (_, IN_CLUSTER_SERVER) => None,
             // Argo CD refuses it.
-            ("", "") => Some("without name and address".into()),
+            ("", "") => Some("(no name or address)".into()),
             ("", server) => Some(server.into()),
             (name, _) => Some(name.into()),
         };
@@ -60,8 +60,8 @@ mod tests {
         for (other, told) in [
             (json!({ "name": "edge", "server": "" }), "edge"),
             (json!({ "server": "https://10.0.0.1:6443" }), "https://10.0.0.1:6443"),
-            (json!({ "namespace": "x" }), "without name and address"),
-            (Value::Null, "without name and address"),
+            (json!({ "namespace": "x" }), "(no name or address)"),
+            (Value::Null, "(no name or address)"),
         ] {
             assert_eq!(cluster(other.clone()).as_deref(), Some(told), "{other}");
         }

@@ -11,7 +11,8 @@ pub async fn check(client: &Client, namespace: &str) -> Result<(), InstallationE
         Ok(list) => list.resources,
         Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
         Err(error) => {
-            return Err(RequestError::because("the cluster does not say what it has")(error).into());
+            let what = "cannot list the resources of argoproj.io/v1alpha1";
+            return Err(RequestError::because(what)(error).into());
         }
     };
     for wanted in ["applications", "appprojects"] {
@@ -21,7 +22,7 @@ pub async fn check(client: &Client, namespace: &str) -> Result<(), InstallationE
     }
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     for name in ["argocd-cm", "argocd-rbac-cm"] {
-        let what = format!("the ConfigMap {name} in {namespace} cannot be read");
+        let what = format!("cannot read the ConfigMap {name} in {namespace}");
         let found = maps.get_opt(name).await.map_err(RequestError::because(what))?;
         found.ok_or_else(|| InstallationError::elsewhere(namespace, "ConfigMap", name))?;
     }
@@ -58,14 +59,14 @@ impl Explain for InstallationError {
         match self {
             InstallationError::Absent { kind } => Explanation::new(
                 Exit::Configuration,
-                "there is no Argo CD in this cluster",
-                format!("it has no {kind}.argoproj.io"),
+                "Argo CD not found in this cluster",
+                format!("the CRD {kind}.argoproj.io is missing"),
             )
             .hint("install Argo CD, or choose its cluster with --context or --kubeconfig"),
             InstallationError::Elsewhere { namespace, kind, name } => Explanation::new(
                 Exit::Configuration,
-                format!("there is no Argo CD in the namespace `{namespace}`"),
-                format!("it has no {kind} {name}"),
+                format!("Argo CD not found in the namespace `{namespace}`"),
+                format!("the {kind} {name} is missing"),
             )
             .hint("correct `spec.argocd.namespace` in the platform file, or install Argo CD there"),
             InstallationError::Request(error) => error.explain(),

@@ -73,7 +73,7 @@ impl Refreshes {
         let turn = tokio::time::timeout(TURN_TIMEOUT, self.room.clone().acquire_owned()).await;
         let Ok(Ok(room)) = turn else {
             let message = format!(
-                "{AT_ONCE} other refreshes have not ended within {} s",
+                "{AT_ONCE} other refreshes did not finish within {} s",
                 TURN_TIMEOUT.as_secs()
             );
             return Err(CallError::Unanswered { message });

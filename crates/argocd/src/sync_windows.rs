@@ -51,7 +51,7 @@ impl std::fmt::Display for Denied {
 
 /// A window that cannot be judged. Argo CD syncs nothing that such a window is about.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what} of the sync window {window} cannot be understood")]
+#[error("the sync window {window} has an invalid {what}")]
 pub struct Unreadable {
     what: &'static str,
     window: String,
@@ -87,7 +87,7 @@ impl SyncWindow {
     /// A window as an AppProject has it. A value of the wrong kind is refused by the CRD.
     pub fn parse(window: &Value) -> Result<Self, Unreadable> {
         serde_json::from_value(window.clone())
-            .map_err(|_| Unreadable { what: "a field", window: format!("`{window}`") })
+            .map_err(|_| Unreadable { what: "field", window: format!("`{window}`") })
     }
 
     /// As `SyncWindows.Matches`: by default one list that has the app is enough, and with
@@ -117,18 +117,18 @@ impl SyncWindow {
     /// As `SyncWindow.Active`.
     fn is_open(&self, now: Timestamp) -> Result<bool, Unreadable> {
         let unreadable = |what| Unreadable { what, window: self.to_string() };
-        let schedule = Schedule::parse(&self.schedule).ok_or_else(|| unreadable("the schedule"))?;
+        let schedule = Schedule::parse(&self.schedule).ok_or_else(|| unreadable("schedule"))?;
         let duration = match self.duration.as_str() {
             "0" => SignedDuration::ZERO,
-            text => text.parse().map_err(|_| unreadable("the duration"))?,
+            text => text.parse().map_err(|_| unreadable("duration"))?,
         };
         let zone = match self.time_zone.as_str() {
             "" | "UTC" => TimeZone::UTC,
-            name => TimeZone::get(name).map_err(|_| unreadable("the time zone"))?,
+            name => TimeZone::get(name).map_err(|_| unreadable("time zone"))?,
         };
         // The offset of now counts for the beginning too: so it is in Argo CD.
         let here = zone.to_offset(now).to_datetime(now);
-        let from = here.checked_sub(duration).map_err(|_| unreadable("the duration"))?;
+        let from = here.checked_sub(duration).map_err(|_| unreadable("duration"))?;
         // A schedule that never comes counts as open in Argo CD: its next time is the year one.
         Ok(schedule.next(from).is_none_or(|began| began < here))
     }

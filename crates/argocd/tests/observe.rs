@@ -295,7 +295,7 @@ fn an_operation_is_ours_only_with_an_id_of_ours() {
     let alice = id(json!({ "initiatedBy": { "username": "alice" } }));
     assert_eq!((alice.id, &alice.by), (None, &Initiator::Named("alice".into())));
     assert_eq!(alice.by.to_string(), "alice");
-    assert_eq!(id(json!({})).by.to_string(), "somebody unnamed");
+    assert_eq!(id(json!({})).by.to_string(), "an unknown user");
     let ended = json!({
         "phase": "Succeeded", "operation": { "initiatedBy": { "automated": true } },
     });

@@ -47,7 +47,7 @@ impl Support {
         match self {
             Support::Supported(_) => None,
             Support::Unsupported(_) | Support::Unknown(_) => {
-                Some(format!("{self} is not supported, only {}", supported()))
+                Some(format!("{self} is not supported: use {}", supported()))
             }
         }
     }
@@ -59,7 +59,7 @@ impl fmt::Display for Support {
             Support::Supported(version) | Support::Unsupported(version) => {
                 write!(f, "Argo CD {version}")
             }
-            Support::Unknown(said) => write!(f, "Argo CD of an unknown version ({said})"),
+            Support::Unknown(said) => write!(f, "Argo CD with an unknown version ({said})"),
         }
     }
 }
@@ -110,11 +110,11 @@ mod tests {
         assert_eq!(Support::of("v3.5.6").warning(), None);
         assert_eq!(
             Support::of("v3.6.1").warning().unwrap(),
-            "Argo CD 3.6.1 is not supported, only 3.2 to 3.5"
+            "Argo CD 3.6.1 is not supported: use 3.2 to 3.5"
         );
         assert_eq!(
             Support::of("dev").warning().unwrap(),
-            "Argo CD of an unknown version (dev) is not supported, only 3.2 to 3.5"
+            "Argo CD with an unknown version (dev) is not supported: use 3.2 to 3.5"
         );
     }
 }

@@ -118,8 +118,8 @@ impl fmt::Display for Ownership {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Ownership::Ours => f.write_str("an app of the platform has applied it"),
-            Ownership::Derived => f.write_str("it was made for the platform"),
-            Ownership::Ambient => f.write_str("every namespace has it"),
+            Ownership::Derived => f.write_str("it was created for the platform"),
+            Ownership::Ambient => f.write_str("it exists in every namespace"),
             Ownership::Kept(keep) => keep.fmt(f),
             Ownership::Foreign(whose) | Ownership::Taken(whose) => whose.fmt(f),
         }
@@ -142,11 +142,11 @@ impl fmt::Display for Whose {
         match self {
             Whose::App(app) => write!(f, "the Application `{app}` has applied it"),
             Whose::Installation(id) => write!(f, "another Argo CD, `{id}`, has applied it"),
-            Whose::Platform(name) => write!(f, "the platform `{name}` has made it"),
+            Whose::Platform(name) => write!(f, "the platform `{name}` has created it"),
             Whose::HelmRelease(name) => write!(f, "the Helm release `{name}` has installed it"),
             Whose::Creator(creator) => write!(f, "`{creator}` has created it"),
             Whose::Owner(owner) => write!(f, "it belongs to {owner}, which stays"),
-            Whose::Unmarked => f.write_str("nothing says that it was made for the platform"),
+            Whose::Unmarked => f.write_str("nothing shows that it belongs to the platform"),
         }
     }
 }

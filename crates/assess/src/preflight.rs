@@ -61,6 +61,12 @@ impl Section {
     }
 }
 
+/// What rows of [`Section::Absence`] require of things that Tiphys installs.
+pub const ABSENT_OR_INSTALLED: &str = "absent, or installed by Tiphys";
+
+/// Why rows about the cluster are skipped if it cannot be reached.
+pub const NO_CLUSTER: &str = "cannot reach the cluster";
+
 /// One row of a table: what must be, what was found, and what that means.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {

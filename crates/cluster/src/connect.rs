@@ -1,16 +1,18 @@
 //! From kubeconfig to a client.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
+use std::{fmt, io};
 
-use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::client::AuthError;
+use kube::config::{KubeConfigOptions, KubeconfigError};
 use kube::{Client, Config};
 use tiphys_model::{Exit, Explain, Explanation, chain};
 
-use crate::agent;
+use crate::kubeconfig::{self, NotRead};
 use crate::patient::patient;
 use crate::request::RequestError;
+use crate::{agent, unreachable};
 
 /// How to reach the cluster, as people say it.
 #[derive(Debug, Clone, Default)]
@@ -50,91 +52,181 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Access {
     pub async fn client(&self) -> Result<Client, ConnectError> {
-        let mut config = self.config().await?;
+        let Chosen { mut config, target, place, plugin } = self.choose().await?;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.read_timeout = None;
-        let client = Client::try_from(config)
-            .map_err(RequestError::because("the cluster cannot be addressed"))?;
+        let client = Client::try_from(config).map_err(|error| match (plugin, error) {
+            (Some(command), kube::Error::Auth(source)) => {
+                ConnectError::Plugin { command, source: Box::new(source) }
+            }
+            (_, error) => RequestError::because("cannot use the kubeconfig")(error).into(),
+        })?;
+        let client = unreachable::addressed(&client, target, place);
         Ok(agent::named(&patient(&client), agent::PROGRAM))
     }
 
     pub async fn target(&self) -> Result<Target, ConnectError> {
-        let server = self.config().await?.cluster_url.to_string();
-        let server = server.trim_end_matches('/').to_owned();
-        let kubeconfig = match &self.kubeconfig {
-            Some(file) => Kubeconfig::read_from(file),
-            None => Kubeconfig::read(),
-        };
-        let current = kubeconfig.ok().and_then(|kubeconfig| kubeconfig.current_context);
-        Ok(Target { server, context: self.context.clone().or(current) })
+        Ok(self.choose().await?.target)
     }
 
     /// Only a pod's own account leads nowhere but to its own cluster.
     #[must_use]
     pub fn place(&self) -> Place {
-        let configured =
-            self.kubeconfig.is_some() || self.context.is_some() || Kubeconfig::read().is_ok();
-        if configured { Place::Outside } else { Place::Inside }
+        match kubeconfig::read(self.kubeconfig.as_deref()) {
+            Ok(None) if self.context.is_none() => Place::Inside,
+            Ok(_) | Err(_) => Place::Outside,
+        }
     }
 
-    async fn config(&self) -> Result<Config, ConnectError> {
-        let options = KubeConfigOptions { context: self.context.clone(), ..Default::default() };
-        let config = match &self.kubeconfig {
-            Some(file) => match Kubeconfig::read_from(file) {
-                Ok(kubeconfig) => Config::from_custom_kubeconfig(kubeconfig, &options).await,
-                Err(error) => Err(error),
+    async fn choose(&self) -> Result<Chosen, ConnectError> {
+        let found = kubeconfig::read(self.kubeconfig.as_deref()).map_err(|error| match error {
+            NotRead::Missing(files) => ConnectError::Missing(files),
+            NotRead::Invalid(file, source) => ConnectError::Kubeconfig {
+                place: file.display().to_string(),
+                source: Box::new(source),
             },
-            // With a context given, only a kubeconfig can have it.
-            None if self.context.is_some() => Config::from_kubeconfig(&options).await,
-            None => {
-                return Config::infer()
-                    .await
-                    .map_err(|error| ConnectError::Nothing(Box::new(error)));
-            }
+        })?;
+        let Some(found) = found else { return self.of_this_pod() };
+        let place = found.place();
+        let context = self.context.as_deref().or(found.current_context()).map(ToOwned::to_owned);
+        let known = found.contexts();
+        let Some(context) = context.filter(|context| known.contains(context)) else {
+            let context = self.context.clone().or(found.current_context().map(ToOwned::to_owned));
+            return Err(ConnectError::NoContext { context, known, place });
         };
-        config.map_err(|error| match error {
-            KubeconfigError::LoadContext(_) | KubeconfigError::CurrentContextNotSet => {
-                let context = self.context.clone();
-                ConnectError::NoContext { context, source: Box::new(error) }
-            }
-            error => ConnectError::Kubeconfig(Box::new(error)),
-        })
+        let plugin = found.plugin(&context).and_then(|plugin| plugin.command.clone());
+        let options =
+            KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
+        let config = Config::from_custom_kubeconfig(found.kubeconfig, &options).await;
+        let config = config.map_err(|error| ConnectError::Kubeconfig {
+            place: place.clone(),
+            source: Box::new(error),
+        })?;
+        let target = Target { server: address(&config), context: Some(context) };
+        Ok(Chosen { config, target, place: Some(place), plugin })
     }
+
+    fn of_this_pod(&self) -> Result<Chosen, ConnectError> {
+        // Only a kubeconfig can have a context.
+        let config = match &self.context {
+            Some(_) => None,
+            None => Config::incluster().ok(),
+        };
+        let config = config.ok_or(ConnectError::Nothing)?;
+        let target = Target { server: address(&config), context: None };
+        Ok(Chosen { config, target, place: None, plugin: None })
+    }
+}
+
+/// The cluster to talk to.
+struct Chosen {
+    config: Config,
+    target: Target,
+    /// Of the kubeconfig.
+    place: Option<String>,
+    /// The command that provides credentials.
+    plugin: Option<String>,
+}
+
+fn address(config: &Config) -> String {
+    config.cluster_url.to_string().trim_end_matches('/').to_owned()
 }
 
 /// An error creating a client.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.explain())]
 pub enum ConnectError {
-    Kubeconfig(#[source] Box<KubeconfigError>),
-    /// Neither a kubeconfig nor a pod's own account.
-    Nothing(#[source] Box<InferConfigError>),
-    NoContext {
-        /// The current one, if none was given.
-        context: Option<String>,
+    /// None of these files exists.
+    Missing(Vec<PathBuf>),
+    Kubeconfig {
+        place: String,
         source: Box<KubeconfigError>,
+    },
+    /// Neither a kubeconfig nor a pod's own account.
+    Nothing,
+    NoContext {
+        /// `None`: none was given, and the kubeconfig has no current one.
+        context: Option<String>,
+        known: Vec<String>,
+        place: String,
+    },
+    /// The credential plugin failed.
+    Plugin {
+        command: String,
+        source: Box<AuthError>,
     },
     Client(#[from] RequestError),
 }
 
 impl Explain for ConnectError {
     fn explain(&self) -> Explanation {
-        let unusable = |why| {
-            Explanation::new(Exit::Configuration, "there is no usable kubeconfig", why)
-                .hint("give one with --kubeconfig or KUBECONFIG")
-        };
+        let wrong = |what: String, why: String| Explanation::new(Exit::Configuration, what, why);
         match self {
-            ConnectError::Kubeconfig(error) => unusable(chain(error)),
-            ConnectError::Nothing(error) => unusable(chain(error)),
-            ConnectError::NoContext { context, source } => {
-                let what = match context {
-                    Some(context) => format!("the kubeconfig has no context `{context}`"),
-                    None => "the kubeconfig has no current context".to_owned(),
-                };
-                Explanation::new(Exit::Configuration, what, chain(source))
-                    .hint("`kubectl config get-contexts` lists them; choose one with --context")
+            ConnectError::Missing(files) => {
+                wrong("kubeconfig not found".to_owned(), kubeconfig::in_words(files))
+                    .hint("check the path given with --kubeconfig or KUBECONFIG")
             }
+            ConnectError::Kubeconfig { place, source } => {
+                wrong(format!("invalid kubeconfig {place}"), defect(source)).hint(
+                    "repair the file, or choose another one with --kubeconfig or KUBECONFIG",
+                )
+            }
+            ConnectError::Nothing => wrong(
+                "no kubeconfig found".to_owned(),
+                "KUBECONFIG is not set, ~/.kube/config does not exist, and this is not a pod with a \
+                 service account"
+                    .to_owned(),
+            )
+            .hint("give a kubeconfig with --kubeconfig or KUBECONFIG"),
+            ConnectError::NoContext { context, known, place } => {
+                let what = match context {
+                    Some(context) => format!("unknown context `{context}`"),
+                    None => "no context selected".to_owned(),
+                };
+                let why = match known.as_slice() {
+                    [] => format!("{place} has no contexts"),
+                    known => format!("{place} has: {}", known.join(", ")),
+                };
+                wrong(what, why).hint("choose a context with --context")
+            }
+            ConnectError::Plugin { command, source } => match &**source {
+                AuthError::AuthExecStart(error) if error.kind() == io::ErrorKind::NotFound => wrong(
+                    format!("credential plugin `{command}` not found"),
+                    "the kubeconfig's user gets its credentials from it, and it is not in the PATH"
+                        .to_owned(),
+                )
+                .hint("install the plugin, or choose another context with --context"),
+                source => Explanation::new(
+                    Exit::Credentials,
+                    format!("credential plugin `{command}` failed"),
+                    plugin_output(source),
+                )
+                .hint("run the plugin by hand, and log in again if it asks for that"),
+            },
             ConnectError::Client(error) => error.explain(),
         }
+    }
+}
+
+/// What is wrong with a kubeconfig.
+fn defect(error: &KubeconfigError) -> String {
+    match error {
+        // What follows is a picture of the place without the file's name.
+        KubeconfigError::Parse(error) => {
+            let text = error.to_string();
+            let line = text.lines().next().unwrap_or_default();
+            line.strip_prefix("error: ").unwrap_or(line).to_owned()
+        }
+        error => chain(error),
+    }
+}
+
+/// What a plugin said on its way out.
+fn plugin_output(error: &AuthError) -> String {
+    let AuthError::AuthExecRun { out, .. } = error else { return chain(error) };
+    let said = String::from_utf8_lossy(&out.stderr);
+    match said.lines().rev().find(|line| !line.trim().is_empty()) {
+        Some(last) => format!("{}: {}", out.status, last.trim()),
+        None => out.status.to_string(),
     }
 }

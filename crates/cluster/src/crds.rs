@@ -26,9 +26,7 @@ pub async fn nudge(client: &Client, crd: &Value) -> Result<(), RequestError> {
         Ok(_) => Ok(()),
         // It has gone meanwhile, or another one has come.
         Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => Ok(()),
-        Err(error) => {
-            Err(RequestError::because(format!("the CRD {name} cannot be written"))(error))
-        }
+        Err(error) => Err(RequestError::because(format!("cannot write the CRD {name}"))(error)),
     }
 }
 

@@ -144,7 +144,7 @@ impl Kinds {
                 }
                 Err(kube::Error::Api(status)) if status.code == 403 => return Ok(Listed::Denied),
                 Err(error) => {
-                    let what = format!("objects of kind {} cannot be listed", resource.kind);
+                    let what = format!("cannot list objects of kind {}", resource.kind);
                     return Err(RequestError::because(what)(error));
                 }
             };
@@ -167,7 +167,7 @@ impl Kinds {
 /// would fail.
 async fn discover(client: &Client) -> Result<Discovery, RequestError> {
     let found = Discovery::new(client.clone()).run_aggregated().await;
-    found.map_err(RequestError::because("the cluster does not say what it has"))
+    found.map_err(RequestError::because("cannot discover the kinds of the cluster"))
 }
 
 #[cfg(test)]

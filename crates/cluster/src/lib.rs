@@ -12,12 +12,14 @@ mod encoded;
 pub mod excerpt;
 pub mod forward;
 mod kinds;
+mod kubeconfig;
 pub mod names;
 mod patient;
 mod request;
 #[cfg(any(test, feature = "scripted"))]
 pub mod scripted;
 pub mod stuck;
+mod unreachable;
 pub mod workload;
 
 pub use conflict::FieldConflict;

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use tiphys_model::{Exit, Explain, Explanation, chain};
 
+use crate::unreachable::Unreachable;
+
 /// A request that failed. What failed is said by who asked; why, by who answered.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.explain())]
@@ -32,7 +34,7 @@ pub fn no_answer(within: Duration) -> kube::Error {
 }
 
 impl RequestError {
-    /// For `map_err`. `what` says what cannot be done: "the Lease `a` cannot be taken".
+    /// For `map_err`. `what` says what cannot be done: "cannot take the Lease `a`".
     pub fn because(what: impl Into<String>) -> impl FnOnce(kube::Error) -> RequestError {
         let what = what.into();
         move |error| RequestError { what, source: Box::new(error) }
@@ -51,6 +53,14 @@ impl RequestError {
             kube::Error::Auth(_) => Cause::Denied,
             kube::Error::SerdeError(_) => Cause::Other,
             _ => Cause::Unreachable,
+        }
+    }
+
+    /// Which cluster did not answer, if that is known.
+    fn unreachable(&self) -> Option<&Unreachable> {
+        match &*self.source {
+            kube::Error::Service(source) => source.downcast_ref(),
+            _ => None,
         }
     }
 
@@ -78,10 +88,15 @@ impl Explain for RequestError {
             Cause::NotFound => say(Exit::NotFound),
             Cause::Conflict => say(Exit::Held),
             // What was asked for does not matter then.
-            Cause::Unreachable => {
-                Explanation::new(Exit::Unreachable, "the cluster cannot be reached", self.why())
-                    .hint("check that the cluster is up and the kubeconfig's server is right")
-            }
+            Cause::Unreachable => match self.unreachable() {
+                Some(error) => {
+                    let what = format!("cannot reach the cluster {}", error.server());
+                    Explanation::new(Exit::Unreachable, what, error.to_string())
+                        .hint(error.reason.hint())
+                }
+                None => Explanation::new(Exit::Unreachable, "cannot reach the cluster", self.why())
+                    .hint("check that the cluster is up and that the kubeconfig has the right address"),
+            },
             Cause::Other => say(Exit::Failed),
         }
     }
@@ -103,7 +118,7 @@ mod tests {
     #[test]
     fn an_answer_decides_what_is_said_and_how_it_ends() {
         let credentials = "the API server does not accept the credentials";
-        let unreachable = "the cluster cannot be reached";
+        let unreachable = "cannot reach the cluster";
         for (code, cause, exit, what, why, hint) in [
             (401, Cause::Denied, Exit::Credentials, "it cannot be read", credentials, true),
             (403, Cause::Denied, Exit::Credentials, "it cannot be read", "because", true),

@@ -135,7 +135,7 @@ impl AppResources {
             // What its objects have made may hold them up.
             match collector.members(&address).await {
                 Ok(members) => objects.extend(members),
-                Err(error) => evidence.unseen.push(format!("what belongs to it: {error}")),
+                Err(error) => evidence.unseen.push(format!("its resource tree: {error}")),
             }
         }
         if let Some(stuck) = stuck::find(&self.kinds, objects).await {

@@ -318,7 +318,7 @@ impl Deploy {
         }
         for (denied, apps) in outside.hold.denied_now(&deployed, &applications).await? {
             let apps = apps.join("`, `");
-            updates(RunUpdate::Warning(format!("`{apps}` cannot be synced now: {denied}")));
+            updates(RunUpdate::Warning(format!("cannot sync `{apps}` now: {denied}")));
         }
         let ending = FrozenOperations { hold: &outside.hold, applications: &applications, argocd };
         // Generators may be among what an earlier run has held.
@@ -338,8 +338,7 @@ impl Deploy {
         note(if has_root_app {
             "syncing the root app".to_owned()
         } else {
-            "there is no root app: nothing creates the Applications, or keeps them at one \
-             revision, but who has made them"
+            "no root app: Tiphys does not create the Applications or keep them at one revision"
                 .to_owned()
         });
         let generate = async {

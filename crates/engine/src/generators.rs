@@ -138,7 +138,7 @@ impl Generators<'_> {
         if self.platform.apps.iter().any(|app| app.name.as_str() == name) {
             return Ok(None);
         }
-        let what = format!("the Application `{name}` cannot be read");
+        let what = format!("cannot read the Application `{name}`");
         let found = self.applications.get_opt(&name).await.map_err(RequestError::because(what))?;
         let Some(found) = found else { return Ok(None) };
         let (argocd, address) = (&self.platform.argocd, found.address());
@@ -166,8 +166,8 @@ pub(crate) fn unpinned(
         let target = pinned::moving(application, &source.repo_url, revisions)?;
         Some(format!(
             "`{}` follows `{target}` of the platform's repository, not the revision of the run: \
-             what it deploys may change while others are deployed; render the root app's \
-             `revision` into its targetRevision",
+             its manifests may change during the run; render the root app's `revision` into its \
+             targetRevision",
             application.name()
         ))
     });

@@ -75,6 +75,6 @@ pub struct SignalError(#[source] io::Error);
 
 impl Explain for SignalError {
     fn explain(&self) -> Explanation {
-        Explanation::new(Exit::Failed, "signals cannot be received", self.0.to_string())
+        Explanation::new(Exit::Failed, "cannot listen for signals", self.0.to_string())
     }
 }

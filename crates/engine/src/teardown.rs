@@ -130,7 +130,7 @@ impl Teardown {
             if let Some(verdict) = self.remove_primitives_at_last(&mut signals, &note).await? {
                 return Ok(ended(verdict));
             }
-            note(format!("nothing of the platform `{}` is there", self.platform.name));
+            note(format!("nothing to do: found nothing of the platform `{}`", self.platform.name));
             return Ok(ended(Verdict::Succeeded));
         }
         let name = names::own(&self.platform);

@@ -77,7 +77,7 @@ impl EvidenceCollector {
         let application = match self.application(app).await {
             Ok(application) => application,
             Err(error) => {
-                found.evidence.unseen.push(format!("what Argo CD knows of it: {error}"));
+                found.evidence.unseen.push(format!("its Application: {error}"));
                 return found;
             }
         };
@@ -85,7 +85,7 @@ impl EvidenceCollector {
             let at = Destination::from(&application["spec"]["destination"]);
             self.look_at_resources(app, &at, &mut found).await;
         } else {
-            let unseen = "the resources: Argo CD has not compared them yet".to_owned();
+            let unseen = "its resources: Argo CD has not compared them yet".to_owned();
             found.evidence.unseen.push(unseen);
         }
         // What the API server said to a resource is nearer to the cause than what followed.
@@ -106,11 +106,11 @@ impl EvidenceCollector {
                     found.evidence.drifted = drifted;
                 }
             }
-            Err(error) => found.evidence.unseen.push(format!("the resources: {error}")),
+            Err(error) => found.evidence.unseen.push(format!("its resources: {error}")),
         }
         match tree {
             Ok(tree) => self.look_at_worst(app, at, &tree, &mut found.evidence).await,
-            Err(error) => found.evidence.unseen.push(format!("what belongs to it: {error}")),
+            Err(error) => found.evidence.unseen.push(format!("its resource tree: {error}")),
         }
     }
 

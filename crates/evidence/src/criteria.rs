@@ -43,7 +43,7 @@ impl Prober {
     /// Of another cluster nothing is asked: what has the same name here is something else.
     pub async fn probe(&self, criteria: &[Criterion], at: &Destination) -> Vec<Arc<str>> {
         if let Some(cluster) = &at.other_cluster {
-            let found = format!("it runs on the cluster {cluster}, which Tiphys cannot ask");
+            let found = format!("it runs on the cluster {cluster}, which Tiphys cannot check");
             return criteria.iter().map(|criterion| unmet(criterion, &found)).collect();
         }
         let asked = criteria.iter().map(|criterion| async move {
@@ -81,7 +81,7 @@ impl Prober {
 /// What stands for criteria that nobody has asked yet.
 #[must_use]
 pub fn unprobed(criteria: &[Criterion]) -> Vec<Arc<str>> {
-    criteria.iter().map(|criterion| unmet(criterion, "not asked yet")).collect()
+    criteria.iter().map(|criterion| unmet(criterion, "not checked yet")).collect()
 }
 
 fn unmet(criterion: &Criterion, found: &str) -> Arc<str> {
@@ -113,7 +113,7 @@ mod tests {
         let prober = Prober::new(client, Place::Outside);
         let at = Destination { namespace: "db".into(), other_cluster: Some("edge".into()) };
         let unmet = prober.probe(&criteria(), &at).await;
-        let why = "it runs on the cluster edge, which Tiphys cannot ask";
+        let why = "it runs on the cluster edge, which Tiphys cannot check";
         assert_eq!(unmet, criteria().map(|criterion| format!("{criterion}: {why}").into()));
     }
 }

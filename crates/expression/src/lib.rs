@@ -51,11 +51,11 @@ pub enum ExpressionError {
     /// Line and column, from 1.
     #[error("{message}")]
     Syntax { line: usize, column: usize, message: String },
-    #[error("nothing is called `{name}`")]
+    #[error("unknown variable `{name}`")]
     Variable { name: String },
-    #[error("there is no function `{name}`")]
+    #[error("unknown function `{name}`")]
     Function { name: String },
-    #[error("it is too long or too deeply nested")]
+    #[error("the expression is too long or too deeply nested")]
     Size,
 }
 
@@ -78,7 +78,7 @@ impl Expression {
         budget.provide(&mut context).map_err(Unmet::Found)?;
         context
             .add_variable(OBJECT, object)
-            .map_err(|error| Unmet::Found(format!("the object cannot be looked at: {error}")))?;
+            .map_err(|error| Unmet::Found(format!("cannot read the object: {error}")))?;
         let found = match Value::resolve(&self.parsed, &context) {
             Ok(Value::Bool(true)) => return Ok(()),
             // Whatever came of it: the budget may be the reason.
@@ -89,7 +89,7 @@ impl Expression {
             Err(ExecutionError::IndexOutOfBounds(at)) => {
                 format!("there is no item {} yet", shown(&at))
             }
-            Err(error) => format!("`{self}` cannot be evaluated: {error}"),
+            Err(error) => format!("cannot evaluate `{self}`: {error}"),
         };
         Err(Unmet::Found(found))
     }
@@ -291,7 +291,7 @@ mod tests {
         assert_eq!(found("obj.status.conditions[4].type == 'a'"), "there is no item 4 yet");
         assert_eq!(found("obj.status.ready"), "`obj.status.ready` is 3, not true or false");
         let mixed = found("obj.status.phase > 3");
-        assert!(mixed.starts_with("`obj.status.phase > 3` cannot be evaluated: "), "{mixed}");
+        assert!(mixed.starts_with("cannot evaluate `obj.status.phase > 3`: "), "{mixed}");
     }
 
     #[test]

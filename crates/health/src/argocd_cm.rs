@@ -9,9 +9,9 @@ use crate::{ObjectError, Script, object};
 
 #[derive(Debug, thiserror::Error)]
 pub enum CustomizationsError {
-    #[error("`{key}` cannot be read: {source}")]
+    #[error("cannot read `{key}`: {source}")]
     Unreadable { key: String, source: ObjectError },
-    #[error("`{key}` does not name a kind: it must end in GROUP_KIND")]
+    #[error("invalid key `{key}`: it must end in GROUP_KIND")]
     NoKind { key: String },
 }
 

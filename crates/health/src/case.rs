@@ -19,7 +19,7 @@ pub(crate) struct Case {
 pub(crate) fn cases(text: &str) -> Result<Vec<Case>, ObjectError> {
     let document: Json = object::document(text)?;
     let Some(Json::Array(tests)) = field(&document, "tests") else {
-        return Err(ObjectError::NotAnObject("it has no list `tests`"));
+        return Err(ObjectError::NotATest("the list `tests` is missing"));
     };
     let text =
         |json: Option<&Json>| json.and_then(Json::as_str).map(str::to_owned).unwrap_or_default();
@@ -28,7 +28,7 @@ pub(crate) fn cases(text: &str) -> Result<Vec<Case>, ObjectError> {
         let health = field(test, "healthStatus").unwrap_or(&Json::Null);
         let input = text(field(test, "inputPath"));
         if input.is_empty() {
-            return Err(ObjectError::NotAnObject("a test has no `inputPath`"));
+            return Err(ObjectError::NotATest("a test has no `inputPath`"));
         }
         let message = text(field(health, "message"));
         cases.push(Case { input, status: text(field(health, "status")), message });

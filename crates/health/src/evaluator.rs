@@ -41,15 +41,15 @@ pub struct EvaluationError {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FailedBecause {
-    #[error("it is not Lua: {0}")]
+    #[error("invalid Lua: {0}")]
     Syntax(String),
     #[error("{0}")]
     Script(String),
-    #[error("it ran for longer than {} ms", .0.as_millis())]
+    #[error("the script ran for longer than {} ms", .0.as_millis())]
     Time(std::time::Duration),
-    #[error("it needs more than {} MiB of memory", .0 >> 20)]
+    #[error("the script needs more than {} MiB of memory", .0 >> 20)]
     Memory(usize),
-    #[error("it builds a text of more than {} MiB", .0 >> 20)]
+    #[error("the script builds a text of more than {} MiB", .0 >> 20)]
     Text(usize),
 }
 

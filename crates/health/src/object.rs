@@ -6,10 +6,14 @@ use serde_json::Value as Json;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectError {
-    #[error("it is not YAML: {0}")]
+    #[error("invalid YAML: {0}")]
     NotYaml(String),
-    #[error("it is not a Kubernetes object: {0}")]
+    #[error("not a Kubernetes object: {0}")]
     NotAnObject(&'static str),
+    #[error("invalid test file: {0}")]
+    NotATest(&'static str),
+    #[error("it is empty")]
+    Empty,
 }
 
 /// The objects of a file: documents, and the items of lists among them.
@@ -29,10 +33,10 @@ pub fn objects(text: &str) -> Result<Vec<Json>, ObjectError> {
     for object in &objects {
         let missing = |field: &str| object.get(field).and_then(Json::as_str).is_none();
         if missing("kind") {
-            return Err(ObjectError::NotAnObject("it has no `kind`"));
+            return Err(ObjectError::NotAnObject("`kind` is missing"));
         }
         if missing("apiVersion") {
-            return Err(ObjectError::NotAnObject("it has no `apiVersion`"));
+            return Err(ObjectError::NotAnObject("`apiVersion` is missing"));
         }
     }
     Ok(objects)
@@ -40,7 +44,7 @@ pub fn objects(text: &str) -> Result<Vec<Json>, ObjectError> {
 
 /// The first document, in any shape; Argo CD overlooks what follows too.
 pub(crate) fn document<T: DeserializeOwned>(text: &str) -> Result<T, ObjectError> {
-    documents(text)?.into_iter().next().ok_or(ObjectError::NotAnObject("it is empty"))
+    documents(text)?.into_iter().next().ok_or(ObjectError::Empty)
 }
 
 /// How often a text is put right before it is given up. Each time costs a reading.
@@ -71,7 +75,7 @@ fn documents<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, ObjectError> {
         }
         repaired = Some(lines);
     }
-    Err(not_yaml("too many lines of quoted texts begin too far left"))
+    Err(not_yaml("too many lines of quoted text are not indented enough"))
 }
 
 const TOO_FAR_LEFT: &str = "invalid indentation in multiline quoted scalar";

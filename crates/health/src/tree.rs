@@ -17,11 +17,11 @@ const DEEPEST: usize = 16;
 
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
-    #[error("{path} cannot be read: {source}")]
+    #[error("cannot read {path}: {source}")]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("{path} cannot be used: {why}")]
+    #[error("cannot use {path}: {why}")]
     Unusable { path: PathBuf, why: String },
-    #[error("{path} has no {SCRIPT}")]
+    #[error("no {SCRIPT} found in {path}")]
     Empty { path: PathBuf },
 }
 

@@ -181,7 +181,7 @@ fn return_values_are_read_as_argo_cd_reads_them() {
         ("local t = {} t.t = t return t", "recursively nested"),
         ("return obj.status.phase", "index"),
         ("error('no')", "dialect.lua:1: no"),
-        ("return {", "dialect.lua:1: it is not Lua"),
+        ("return {", "dialect.lua:1: invalid Lua"),
     ];
     for (text, says) in errors {
         let error = evaluator.evaluate(&script(text, false), &json!({})).expect_err(text);

@@ -102,7 +102,7 @@ const SCRIPTS: &[(&str, &str, &str)] = &[
         "",
         "local t = {} setmetatable(t, {__index = t, __newindex = t}) return t.x",
     ),
-    ("nesting", "not Lua", "NESTING"),
+    ("nesting", "invalid Lua", "NESTING"),
     ("unpack", "", "return unpack({}, 1, 1e8)"),
     ("bytes", "", "return ('x'):rep(4e6):byte(1, -1)"),
     ("verdict-too-deep", "", "local t = {} for i = 1, 1e5 do t = {a = t} end return t"),
@@ -117,7 +117,7 @@ const SCRIPTS: &[(&str, &str, &str)] = &[
     ("loadstring", "nil value", "return loadstring('return 1')()"),
     ("dofile", "nil value", "return dofile('/etc/passwd')"),
     ("dump", "nil value", "return string.dump(function() end)"),
-    ("bytecode", "not Lua", "\u{1b}Lua"),
+    ("bytecode", "invalid Lua", "\u{1b}Lua"),
     ("methods-of-texts", "", "getmetatable('').__index = nil"),
 ];
 

@@ -39,12 +39,12 @@ pub async fn forecast(
 
 fn root_line(name: &str, root: Option<&Application>) -> String {
     match root {
-        None => format!("the root app `{name}` is not there: `tiphys configure` makes it"),
+        None => format!("the root app `{name}` is missing: run `tiphys configure` to create it"),
         Some(root) if root.status.sync.status == "Synced" => {
-            format!("the root app `{name}` is at {}", root.status.sync.revision)
+            format!("the root app `{name}` is synced at {}", root.status.sync.revision)
         }
         Some(root) => format!(
-            "the root app `{name}` would be synced to {}, which may change what follows",
+            "the root app `{name}` would be synced to {}, which may change the apps below",
             root.status.sync.revision
         ),
     }
@@ -56,22 +56,26 @@ fn app(planned: &PlannedApp, application: Option<&Application>, tag: PlanTag) ->
     };
     let seen = match application.observe() {
         Ok(seen) => seen,
-        Err(error) => return format!("cannot be judged: {error}"),
+        Err(error) => return format!("cannot be assessed: {error}"),
     };
     if planned.role == Role::Verify {
-        return format!("would be checked only, and is {}", seen.health);
+        return format!("would only be checked: it is {}", seen.health);
     }
     match start(&seen, tag, &planned.app.name, &planned.app.tolerate_drift) {
         Start::AlreadyCurrent => "is current".to_owned(),
         Start::Sync { revisions } => {
             format!("would be synced to {revisions}: it is {} and {}", seen.sync, seen.health)
         }
-        Start::Adopt { .. } => "has an operation of this plan, which would be awaited".to_owned(),
-        Start::Foreign { by } => format!("has an operation of {by}, which would be awaited"),
+        Start::Adopt { .. } => {
+            "has an operation of this plan in progress; the run would wait for it".to_owned()
+        }
+        Start::Foreign { by } => {
+            format!("has an operation of {by} in progress; the run would wait for it")
+        }
         Start::NotYet => {
             "would be synced if it differs: Argo CD has to compare it first".to_owned()
         }
-        Start::Suspect(suspicion) => format!("would fail if it stays so: {}", suspicion.cause()),
+        Start::Suspect(suspicion) => format!("would fail if this stays: {}", suspicion.cause()),
         Start::Failed(cause) => format!("would fail: {cause}"),
     }
 }

@@ -102,7 +102,7 @@ impl Preflight<'_> {
     fn counted(&self, mounted: &Mounted, unreadable: Option<&MountedError>) -> Findings {
         let mut findings = Findings::default();
         if let Some(error) = unreadable {
-            let folder = Requirement::new(Section::Credentials, "folder", "can be read");
+            let folder = Requirement::new(Section::Credentials, "folder", "readable");
             findings.checks.push(folder.unknown(&problem(error)));
         }
         let (checks, credential) = credentials::dns(mounted.dns, &self.folder(), self.strict);
@@ -125,9 +125,10 @@ async fn in_time<T, E: Explain>(asked: impl Future<Output = Result<T, E>>) -> Re
         Ok(answer) => answer.map_err(|error| problem(&error)),
         Err(_) => Err(Problem {
             trouble: Trouble::Unreachable,
-            why: format!("the cluster cannot be reached: {}", silence()),
+            why: format!("cannot reach the cluster: {}", silence()),
             next: Some(
-                "check that the cluster is up and the kubeconfig's server is right".to_owned(),
+                "check that the cluster is up and that the kubeconfig has the right address"
+                    .to_owned(),
             ),
         }),
     }
@@ -140,7 +141,7 @@ async fn answered(
     timeout(ENDPOINT_TIMEOUT, asked).await.unwrap_or_else(|_| Err(silence()))
 }
 
-/// Who asked without credentials, or with wrong ones, is told one of these.
+/// How a server answers missing or wrong credentials.
 fn is_refusal(answer: &Answer) -> bool {
     [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::NOT_FOUND]
         .contains(&answer.status)
@@ -149,9 +150,9 @@ fn is_refusal(answer: &Answer) -> bool {
 /// What to do about a server that does not answer.
 fn advice(why: &str) -> String {
     let next = if why.contains("certificate") {
-        "put the authority's certificate into `ca.crt` beside the credentials, or repair the server"
+        "put the CA certificate into `ca.crt` next to the credentials, or fix the server"
     } else {
-        "check the address in the platform file, name resolution, proxies and firewalls"
+        "check the address in the platform file, DNS, proxies and firewalls"
     };
     next.to_owned()
 }

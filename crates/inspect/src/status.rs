@@ -214,7 +214,7 @@ impl Around {
         let api = app_project::api(client, namespace);
         let (mut projects, mut windows) = (true, Vec::new());
         for name in &platform.argocd.projects {
-            let what = format!("the AppProject `{name}` cannot be read");
+            let what = format!("cannot read the AppProject `{name}`");
             let found = api.get_opt(name).await.map_err(RequestError::because(what))?;
             projects &= found.is_some();
             let of_project = found.as_ref().and_then(|found| {
@@ -224,7 +224,7 @@ impl Around {
         }
         let leases: Api<LeaseObject> = Api::namespaced(client.clone(), namespace);
         let name = names::own(platform);
-        let what = format!("the Lease `{name}` cannot be read");
+        let what = format!("cannot read the Lease `{name}`");
         let lease = leases.get_opt(&name).await.map_err(RequestError::because(what))?;
         Ok(Around {
             projects,

@@ -74,7 +74,7 @@ pub async fn prepare(
 pub async fn is_bootstrapped(client: &Client, platform: &Platform) -> Result<bool, RequestError> {
     let secrets: Api<Secret> = Api::namespaced(client.clone(), &platform.argocd.namespace);
     let name = Purpose::Deploy.secret(platform);
-    let what = format!("the Secret {name} in {} cannot be read", platform.argocd.namespace);
+    let what = format!("cannot read the Secret {name} in {}", platform.argocd.namespace);
     Ok(secrets.get_opt(&name).await.map_err(RequestError::because(what))?.is_some())
 }
 

@@ -114,7 +114,7 @@ pub struct LeftOut {
 
 impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} is left out: {}", self.kind, self.name, self.why)
+        write!(f, "{} {} skipped: {}", self.kind, self.name, self.why)
     }
 }
 
@@ -126,7 +126,7 @@ pub enum ConfigureError {
     Installation(#[from] InstallationError),
     Intent(#[from] IntentError),
     Request(#[from] RequestError),
-    /// The root app syncs by itself.
+    /// The root app has automated sync.
     Automated {
         /// The root app, in words.
         object: String,
@@ -143,10 +143,10 @@ impl Explain for ConfigureError {
             ConfigureError::Request(error) => error.explain(),
             ConfigureError::Automated { object } => Explanation::new(
                 Exit::Configuration,
-                format!("{object} syncs by itself"),
-                "its `spec.syncPolicy.automated` is set, and only a run may sync the root app",
+                format!("automated sync is enabled for {object}"),
+                "its `spec.syncPolicy.automated` is set, but only a run may sync the root app",
             )
-            .hint("take `automated` out of it, and run this again"),
+            .hint("remove `spec.syncPolicy.automated`, then run this command again"),
             ConfigureError::Tokens(error) => error.explain(),
         }
     }
@@ -208,7 +208,7 @@ fn left_out_because(object: &Value, error: IntentError) -> Result<LeftOut, Inten
     let IntentError::Request(request) = error else { return Err(error) };
     let why = match request.cause() {
         Cause::Denied => request.explain().why,
-        Cause::NotFound => "the cluster does not know this kind".to_owned(),
+        Cause::NotFound => "the cluster does not have this kind".to_owned(),
         Cause::Conflict | Cause::Unreachable | Cause::Other => return Err(request.into()),
     };
     let text = |pointer: &str| {
@@ -311,12 +311,11 @@ mod tests {
             json!({ "kind": "ValidatingAdmissionPolicy", "metadata": { "name": "policy" } });
         let left_out = |code: u16, reason: &str| {
             let status = kube::core::Status::failure("User \"a\" cannot", reason).with_code(code);
-            let error =
-                RequestError::because("it cannot be read")(kube::Error::Api(status.boxed()));
+            let error = RequestError::because("cannot read it")(kube::Error::Api(status.boxed()));
             left_out_because(&object, error.into()).map(|left_out| left_out.to_string())
         };
         let unknown =
-            "ValidatingAdmissionPolicy policy is left out: the cluster does not know this kind";
+            "ValidatingAdmissionPolicy policy skipped: the cluster does not have this kind";
         assert_eq!(left_out(404, "NotFound").unwrap(), unknown);
         assert!(left_out(403, "Forbidden").unwrap().contains("User \"a\" cannot"));
         assert!(left_out(409, "Conflict").is_err());

@@ -31,7 +31,7 @@ pub fn keys() -> Map<String, Value> {
 /// Healthy than the one it was planned with. When the settings changed last, if they say so.
 pub async fn verify(client: &Client, namespace: &str) -> Result<Option<Time>, DefinitionsError> {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-    let what = format!("the ConfigMap {SETTINGS} in {namespace} cannot be read");
+    let what = format!("cannot read the ConfigMap {SETTINGS} in {namespace}");
     let found = maps.get(SETTINGS).await.map_err(RequestError::because(what))?;
     compare(&found.data.unwrap_or_default())?;
     let changes = found.metadata.managed_fields.unwrap_or_default().into_iter();
@@ -69,15 +69,15 @@ impl Explain for DefinitionsError {
             DefinitionsError::Different { absent, changed } => {
                 let mut why = Vec::new();
                 if !absent.is_empty() {
-                    why.push(format!("{SETTINGS} has no {}", absent.join(", ")));
+                    why.push(format!("missing in {SETTINGS}: {}", absent.join(", ")));
                 }
                 why.extend(changed.iter().map(Difference::to_string));
                 Explanation::new(
                     Exit::Configuration,
-                    "Argo CD does not judge health by the plan's definitions",
+                    "Argo CD's health definitions differ from the plan's",
                     why.join("\n"),
                 )
-                .hint("`tiphys configure` installs them")
+                .hint("run `tiphys configure` to install the plan's definitions")
             }
             DefinitionsError::Request(error) => error.explain(),
         }
@@ -117,7 +117,7 @@ impl fmt::Display for Difference {
         };
         let changes = [lines("-", found), lines("+", wanted)].concat();
         if changes.is_empty() {
-            return write!(f, "{} differs in how its last line ends", self.key);
+            return write!(f, "{}: only the final line break differs", self.key);
         }
         write!(f, "{}, from line {}:\n{}", self.key, same + 1, changes.join("\n"))
     }
@@ -141,7 +141,8 @@ mod tests {
         found.remove(&absent);
         found.get_mut(&changed).unwrap().insert_str(0, "-- theirs\n");
         let why = compare(&found).unwrap_err().explain().why;
-        assert_eq!(why, format!("argocd-cm has no {absent}\n{changed}, from line 1:\n- -- theirs"));
+        let changed = format!("{changed}, from line 1:\n- -- theirs");
+        assert_eq!(why, format!("missing in argocd-cm: {absent}\n{changed}"));
     }
 
     #[test]
@@ -157,7 +158,7 @@ mod tests {
         let long = difference("k", wanted, &"z\n".repeat(9)).unwrap();
         assert!(long.contains("\n- … 4 more lines\n+ a\n"), "{long}");
         let end = difference("k", wanted, "a\nb\nc\nd").unwrap();
-        assert_eq!(end, "k differs in how its last line ends");
+        assert_eq!(end, "k: only the final line break differs");
     }
 
     #[test]

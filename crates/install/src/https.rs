@@ -87,7 +87,7 @@ impl Https {
         Ok(Https { client: Client::builder(TokioExecutor::new()).build(connector) })
     }
 
-    /// As [`Self::get`], for who wants to know only how it is answered: no body is read.
+    /// As [`Self::get`], but only the status and headers matter: no body is read.
     pub async fn look(
         &self,
         url: &str,
@@ -96,8 +96,8 @@ impl Https {
         self.get(url, None, authorization, 0).await
     }
 
-    /// A GET that follows redirects. Whom it is redirected to is not told who asks, unless it is
-    /// the same server.
+    /// A GET that follows redirects. Credentials are sent again only if the redirect stays on the
+    /// same server.
     pub async fn get(
         &self,
         url: &str,
@@ -157,7 +157,7 @@ fn joined(from: &Uri, to: &str) -> Result<Uri, Unanswered> {
         (true, Some(authority)) => format!("https://{authority}{to}"),
         _ => to.to_owned(),
     };
-    whole.parse().map_err(|error| format!("a redirect to {to}: {error}"))
+    whole.parse().map_err(|error| format!("invalid redirect to {to}: {error}"))
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ pub enum MountedError {
     TwoLogins {
         folder: PathBuf,
     },
-    /// Argo CD would take an empty secret for none, and believe everybody.
+    /// Argo CD would take an empty secret for none, and accept calls from anyone.
     EmptySecret {
         path: PathBuf,
     },
@@ -75,28 +75,31 @@ impl Explain for MountedError {
         match self {
             MountedError::Unreadable { path, source } => Explanation::new(
                 Exit::Configuration,
-                format!("the credentials in {} cannot be read", path.display()),
+                format!("cannot read the credentials in {}", path.display()),
                 source.to_string(),
             )
-            .hint("check the folder that --credentials names, and who may read it"),
+            .hint("check the path in `--credentials` and its permissions"),
             MountedError::TwoLogins { folder } => Explanation::new(
                 Exit::Configuration,
-                "there are two ways to log in to Git",
-                format!("{} holds both `ssh-privatekey` and `password`", folder.display()),
+                "conflicting Git credentials",
+                format!("{} contains both `ssh-privatekey` and `password`", folder.display()),
             )
-            .hint("leave one of them out"),
+            .hint("remove one of the two files"),
             MountedError::EmptySecret { path } => Explanation::new(
                 Exit::Configuration,
                 format!("the webhook secret in {} is empty", path.display()),
-                "without a secret, Argo CD accepts webhook calls from everybody",
+                "without a secret, Argo CD accepts webhook calls from anyone",
             )
-            .hint("write a random text into the file, or remove it"),
+            .hint("write a random string to the file, or remove the file"),
             MountedError::Repository { folder, why } => Explanation::new(
                 Exit::Configuration,
-                format!("{} says nothing of a repository", folder.display()),
+                format!("invalid repository folder {}", folder.display()),
                 why.clone(),
             )
-            .hint("a folder in `git` is a repository: a file `url`, and how to log in there"),
+            .hint(
+                "each folder in `git` describes a repository: add a file `url` and, if needed, the \
+                 login",
+            ),
         }
     }
 }
@@ -263,12 +266,13 @@ mod tests {
     #[test]
     fn a_folder_that_is_no_repository_is_refused() {
         for (file, content, why) in [
-            ("git/more/username", "me", "it has no file `url`"),
-            ("git/more/url", " \n", "it has no file `url`"),
+            ("git/more/username", "me", "the file `url` is missing or empty"),
+            ("git/more/url", " \n", "the file `url` is missing or empty"),
             (
                 "git/No.1/url",
                 "https://a",
-                "its name is a part of a Secret's: lower-case letters, digits, `-`",
+                "its name becomes part of a Secret name: use only lower-case letters, digits and \
+                 inner `-`",
             ),
         ] {
             let folder = folder(&[(file, content)]);
@@ -276,7 +280,7 @@ mod tests {
         }
         let folder = folder(&[("git/more/url", "https://a"), ("git/more/secret-type", "other")]);
         let told = Mounted::read(folder.path()).unwrap_err().explain();
-        assert!(told.why.starts_with("its `secret-type` is `other`"), "{}", told.why);
+        assert!(told.why.starts_with("invalid `secret-type` `other`"), "{}", told.why);
     }
 
     #[test]

@@ -40,10 +40,10 @@ impl<'a> Reference<'a> {
 pub fn hosts(config: &SecretString) -> Result<Vec<String>, String> {
     let config: Value = serde_json::from_str(config.expose_secret()).map_err(|error| {
         let (line, column) = (error.line(), error.column());
-        format!("no Docker configuration in JSON: wrong at line {line}, column {column}")
+        format!("the Docker configuration is not valid JSON: line {line}, column {column}")
     })?;
     let entries = config["auths"].as_object().filter(|entries| !entries.is_empty());
-    let entries = entries.ok_or("the Docker configuration has no `auths`")?;
+    let entries = entries.ok_or("the Docker configuration has no entries in `auths`")?;
     Ok(entries.keys().map(|name| host(name).to_owned()).collect())
 }
 
@@ -95,7 +95,7 @@ pub async fn pull(
     let manifest: Value = read(&answer)?;
     let layers = manifest["layers"].as_array().map_or(&[][..], Vec::as_slice);
     let [layer] = layers else {
-        return Err(format!("the artifact has {} layers, and one is expected", layers.len()));
+        return Err(format!("the artifact must have one layer, but has {}", layers.len()));
     };
     let digest = layer["digest"].as_str().unwrap_or_default();
     let url = format!("{base}/blobs/{digest}");
@@ -138,7 +138,7 @@ pub async fn token(
     read_token(&ask_token(https, challenge, scope, login).await?)
 }
 
-/// What a token service says to who wants a token.
+/// Asks a token service for a token.
 pub async fn ask_token(
     https: &Https,
     challenge: &Challenge,
@@ -160,7 +160,7 @@ pub fn read_token(answer: &Answer) -> Result<SecretString, Unanswered> {
         access_token: Option<SecretString>,
     }
     let token: Token = read(answer)?;
-    token.token.or(token.access_token).ok_or_else(|| "there is no token in the answer".to_owned())
+    token.token.or(token.access_token).ok_or_else(|| "the response contains no token".to_owned())
 }
 
 fn fine(answer: &Answer) -> Result<(), Unanswered> {
@@ -175,7 +175,7 @@ fn fine(answer: &Answer) -> Result<(), Unanswered> {
 fn read<T: serde::de::DeserializeOwned>(answer: &Answer) -> Result<T, Unanswered> {
     fine(answer)?;
     serde_json::from_slice(&answer.body)
-        .map_err(|_| "the answer is not what a registry says".to_owned())
+        .map_err(|_| "invalid response from the registry".to_owned())
 }
 
 #[cfg(test)]
@@ -214,7 +214,7 @@ mod tests {
         let wrong = |text: &str| hosts(&text.into()).unwrap_err();
         let told = wrong(r#"{"auths": {"q.io": {"auth": hunter2}}}"#);
         assert!(told.contains("line 1, column 2") && !told.contains("hunter2"), "{told}");
-        assert_eq!(wrong("{}"), "the Docker configuration has no `auths`");
+        assert_eq!(wrong("{}"), "the Docker configuration has no entries in `auths`");
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl fmt::Display for Manifests {
             Manifests::Path(place) | Manifests::Url(place) => f.write_str(place),
             Manifests::Oci(place) => write!(f, "oci://{place}"),
             Manifests::Chart(chart) => {
-                write!(f, "the chart {} {} of {}", chart.name, chart.version, chart.repository)
+                write!(f, "the chart {} {} from {}", chart.name, chart.version, chart.repository)
             }
         }
     }

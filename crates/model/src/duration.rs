@@ -15,15 +15,15 @@ pub enum DurationError {
     Empty,
     #[error("a duration cannot be negative")]
     Negative,
-    #[error("the number {0} lacks a unit")]
+    #[error("the number {0} has no unit")]
     NoUnit(String),
-    #[error("a duration is made of whole numbers")]
+    #[error("a duration must consist of whole numbers")]
     Fraction,
-    #[error("{0:?} is not a unit of time")]
+    #[error("unknown unit {0:?}")]
     Unit(String),
     #[error("a number is missing before {0:?}")]
     NoNumber(String),
-    #[error("units go from large to small, each at most once")]
+    #[error("units must go from large to small, each at most once")]
     Order,
     #[error("the duration is longer than seven days")]
     TooLong,

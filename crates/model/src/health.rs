@@ -37,7 +37,7 @@ impl fmt::Display for Health {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not one of Argo CD's words for health")]
+#[error("unknown Argo CD health status")]
 pub struct NotAHealth;
 
 impl FromStr for Health {

@@ -14,11 +14,11 @@ pub enum NameError {
     Empty,
     #[error("the name has {length} characters, but at most {limit} are allowed here")]
     TooLong { length: usize, limit: usize },
-    #[error("{found:?} cannot stand in a name: use lower-case letters, digits, {allowed}")]
+    #[error("{found:?} is not allowed in a name: use lower-case ASCII letters, digits, {allowed}")]
     Character { found: char, allowed: &'static str },
-    #[error("a name begins and ends with a letter or a digit, not with {found:?}")]
+    #[error("a name must start and end with a letter or a digit, not with {found:?}")]
     Edge { found: char },
-    #[error("a dot stands between letters or digits, not next to {beside:?}")]
+    #[error("a dot must be between letters or digits, not next to {beside:?}")]
     Dot { beside: char },
 }
 
@@ -155,7 +155,7 @@ mod tests {
         let good = AppName::parse("ceph-cluster").unwrap();
         assert_eq!(serde_json::from_str::<AppName>(r#""ceph-cluster""#).unwrap(), good);
         let bad = serde_json::from_str::<AppName>(r#""Ceph""#).unwrap_err();
-        assert!(bad.to_string().starts_with("'C' cannot stand in a name"), "{bad}");
+        assert!(bad.to_string().starts_with("'C' is not allowed in a name"), "{bad}");
     }
 
     #[test]

@@ -28,7 +28,7 @@ impl PlanTag {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not of the form DIGEST12/APP/EPOCH/ATTEMPT")]
+#[error("must have the form DIGEST12/APP/EPOCH/ATTEMPT")]
 pub struct NotAnOperationId;
 
 impl FromStr for PlanTag {

@@ -68,7 +68,7 @@ pub enum Role {
 pub struct Digest(String);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a digest is `sha256:` and 64 hexadecimal digits in lower case")]
+#[error("a digest must be `sha256:` followed by 64 lower-case hexadecimal digits")]
 pub struct NotADigest;
 
 impl FromStr for Digest {

@@ -20,7 +20,8 @@ use tiphys_model::{
 
 use crate::definitions::HEALTH_DEFINITIONS;
 
-const API_VERSION: &str = "tiphys.dev/v1alpha1";
+/// Of plans as documents.
+pub const API_VERSION: &str = "tiphys.dev/v1alpha1";
 
 /// A plan, serialisable.
 #[derive(Debug, Serialize)]

@@ -12,7 +12,7 @@ mod scope;
 mod start_queue;
 
 pub use definitions::HEALTH_DEFINITIONS;
-pub use document::PlanDocument;
+pub use document::{API_VERSION, PlanDocument};
 pub use scope::{Reach, UnknownScope};
 pub use start_queue::StartQueue;
 

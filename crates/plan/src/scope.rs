@@ -1,13 +1,14 @@
 //! What a scope selects: the apps to deploy or remove, and those outside that are in the way.
 
+use tiphys_model::scope::Selector;
 use tiphys_model::{App, AppIx, Graph, Platform, Role, Scope};
 
-/// The scope names nothing in the platform.
+/// A part of a scope that selects no app.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the platform `{platform}` has nothing called `{scope}`")]
+#[error("scope `{part}` not found in platform `{platform}`")]
 pub struct UnknownScope {
     pub platform: String,
-    pub scope: Scope,
+    pub part: Selector,
 }
 
 /// What an action means for what lies around its scope.
@@ -36,17 +37,14 @@ pub(crate) fn select(
     scope: &Scope,
     reach: Reach,
 ) -> Result<Vec<(AppIx, Role)>, UnknownScope> {
-    let inside = |app: &App| match scope {
-        Scope::Platform => true,
-        Scope::Stack(stack) => app.stack == *stack,
-        Scope::App(name) => app.name == *name,
-    };
-    match select_where(platform, inside, reach) {
-        Some(selected) => Ok(selected),
-        // All of nothing is nothing: what is left of a platform that was taken down.
-        None if *scope == Scope::Platform => Ok(Vec::new()),
-        None => Err(UnknownScope { platform: platform.name.to_string(), scope: scope.clone() }),
+    if let Scope::Parts(parts) = scope {
+        let selects_nothing = |part: &&Selector| !platform.apps.iter().any(|app| part.selects(app));
+        if let Some(part) = parts.iter().find(selects_nothing) {
+            return Err(UnknownScope { platform: platform.name.to_string(), part: part.clone() });
+        }
     }
+    // All of nothing is nothing: what is left of a platform that was taken down.
+    Ok(select_where(platform, |app| scope.covers(app), reach).unwrap_or_default())
 }
 
 /// The same for apps that are chosen in another way; `None` if there are none.

@@ -198,7 +198,7 @@ proptest! {
 
     #[test]
     fn the_scope_changes_the_digest(platform in platforms(), index in any::<Index>()) {
-        let scope = Scope::App(index.get(&platform.apps).name.clone());
+        let scope = Scope::app(&index.get(&platform.apps).name);
         let scoped = tiphys_plan::plan(&platform, &scope).unwrap();
         prop_assert_ne!(scoped.digest.as_str(), digest(&platform));
     }

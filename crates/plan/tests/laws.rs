@@ -41,11 +41,7 @@ impl<'a> Oracle<'a> {
         }
         let inside = |at: &AppIx| {
             let app = &platform.apps[at.position()];
-            match scope {
-                Scope::Platform => true,
-                Scope::Stack(stack) => app.stack == *stack,
-                Scope::App(name) => app.name == *name,
-            }
+            scope.covers(app)
         };
         let path = |from: AppIx, to: AppIx| has_path_connecting(&graph, node(from), node(to), None);
         let role = |at: AppIx| {

@@ -28,7 +28,7 @@ pub use notice::{Notice, render_notice};
 pub use objects::{ObjectLine, ObjectState, difference, object_table};
 pub use plan_graph::{plan_dot, plan_mermaid};
 pub use plan_table::{PlanTable, Timeline};
-pub use preflight::PreflightReport;
+pub use preflight::{PreflightReport, SkippedChecks};
 pub use screen::{Size, frame};
 pub use status::{StatusReport, ValidateReport, status_line};
 pub use summary::{Ending, Summary};

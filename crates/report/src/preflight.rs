@@ -8,43 +8,97 @@ use tiphys_assess::preflight::resources::Resources;
 use tiphys_assess::preflight::{Check, Outcome, Readiness, Report};
 
 use crate::columns::{Align, Cell, columns};
-use crate::harmless::one_line;
+use crate::harmless::{one_line, width};
 use crate::style::{BAD, FAINT, GOOD, STRONG, WARNING, paint};
 
-pub struct PreflightReport<'a>(pub &'a Report);
+pub struct PreflightReport<'a> {
+    pub report: &'a Report,
+    pub skipped: SkippedChecks,
+    /// Of the terminal; what is piped is not wrapped.
+    pub width: Option<usize>,
+}
+
+/// Whether checks that do not apply have a row of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SkippedChecks {
+    Shown,
+    Counted,
+}
 
 impl fmt::Display for PreflightReport<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let report = self.0;
-        for line in table(&report.checks) {
+        let PreflightReport { report, skipped, width } = self;
+        let shown =
+            |check: &&Check| *skipped == SkippedChecks::Shown || check.outcome != Outcome::Skipped;
+        let rows: Vec<&Check> = report.checks.iter().filter(shown).collect();
+        for line in table(&rows, *width) {
             writeln!(f, "{line}")?;
+        }
+        let left_out = report.checks.len() - rows.len();
+        if left_out > 0 {
+            let checks = if left_out == 1 { "check does" } else { "checks do" };
+            let text = format!("{left_out} {checks} not apply: --all lists them");
+            writeln!(f, "{}", paint(FAINT, &text))?;
         }
         if let Some(inventory) = &report.inventory {
             nodes(f, inventory)?;
         }
         what_to_do(f, &report.checks)?;
         if !report.connectivity.is_empty() {
-            let from = "connectivity was tried from this machine, not from the cluster";
+            let from = "connectivity was checked from this machine, not from the cluster";
             writeln!(f, "\n{} {from}", paint(FAINT, "note:"))?;
         }
         writeln!(f, "\n{}", summary(report))
     }
 }
 
-fn table(checks: &[Check]) -> Vec<String> {
-    let head = ["OUTCOME", "SECTION", "CHECK", "REQUIRED", "FOUND"];
+/// What is required is said where it is not met.
+fn table(checks: &[&Check], width: Option<usize>) -> Vec<String> {
+    let head = ["OUTCOME", "SECTION", "CHECK", "FOUND"];
     let head = head.map(|text| Cell::new(text, FAINT));
-    let rows = checks.iter().map(|check| {
-        [
+    let before = checks.iter().map(|check| check.name.chars().count()).max().unwrap_or_default();
+    let room = width.map(|width| width.saturating_sub(OUTCOME_AND_SECTION + before).max(NARROWEST));
+    let rows = checks.iter().flat_map(|check| {
+        let found = one_line(&check.found);
+        let mut lines = match room {
+            Some(room) => wrapped(&found, room),
+            None => vec![found],
+        }
+        .into_iter();
+        let first: [Cell; 4] = [
             Cell::new(check.outcome.as_str(), style(check.outcome)),
             check.section.as_str().into(),
             (&check.name).into(),
-            (&check.required).into(),
-            (&check.found).into(),
-        ]
+            lines.next().unwrap_or_default().into(),
+        ];
+        let more =
+            lines.map(|line| [Cell::default(), Cell::default(), Cell::default(), line.into()]);
+        std::iter::once(first).chain(more).collect::<Vec<_>>()
     });
-    let rows: Vec<[Cell; 5]> = std::iter::once(head).chain(rows).collect();
-    columns([Align::Left; 5], &rows)
+    let rows: Vec<[Cell; 4]> = std::iter::once(head).chain(rows).collect();
+    columns([Align::Left; 4], &rows)
+}
+
+/// How wide the columns before the check's name are at most, with the gaps around it.
+const OUTCOME_AND_SECTION: usize = 25;
+/// Where there is no room, a terminal wraps as well as we would.
+const NARROWEST: usize = 20;
+
+/// The words of a text in lines of at most so many characters, unless one word is longer.
+fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is always one");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if width(line) + 1 + width(word) <= room {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
 }
 
 fn style(outcome: Outcome) -> Style {
@@ -74,7 +128,7 @@ fn nodes(f: &mut fmt::Formatter<'_>, inventory: &Inventory) -> fmt::Result {
     let sum = |resources: Resources| Cell::new(resources.to_string(), STRONG);
     let (capacity, allocatable) = (sum(inventory.capacity), sum(inventory.allocatable));
     let all = [
-        "all together".into(),
+        "total".into(),
         Cell::default(),
         Cell::default(),
         Cell::default(),
@@ -95,12 +149,14 @@ fn what_to_do(f: &mut fmt::Formatter<'_>, checks: &[Check]) -> fmt::Result {
     let mut first = true;
     for check in ordered {
         let Some(next) = &check.next else { continue };
+        let required = one_line(&check.required);
         if std::mem::take(&mut first) {
             writeln!(f)?;
         }
         let outcome = paint(style(check.outcome), check.outcome.as_str());
         let (section, name) = (check.section.as_str(), one_line(&check.name));
-        writeln!(f, "{outcome} {section} {}: {}", paint(STRONG, &name), one_line(next))?;
+        let (name, next) = (paint(STRONG, &name), one_line(next));
+        writeln!(f, "{outcome} {section} {name} (required: {required}): {next}")?;
     }
     Ok(())
 }
@@ -111,11 +167,11 @@ fn summary(report: &Report) -> String {
     let readiness = match report.readiness {
         Readiness::Ready => paint(GOOD, "ready"),
         Readiness::Missing => paint(BAD, "not ready: something is missing"),
-        Readiness::Rejected => paint(BAD, "not ready: credentials are rejected, or lack a right"),
-        Readiness::Unreachable => paint(BAD, "not ready: the cluster cannot be reached"),
+        Readiness::Rejected => paint(BAD, "not ready: credentials were rejected or lack rights"),
+        Readiness::Unreachable => paint(BAD, "not ready: cannot reach the cluster"),
     };
     format!(
-        "platform {} is {readiness}; {} failed, {} with a warning, {} passed, {} skipped",
+        "platform {} is {readiness}; {} failed, {} with warnings, {} passed, {} skipped",
         paint(STRONG, report.platform.as_str()),
         count("fail"),
         count("warning"),
@@ -173,6 +229,18 @@ pub(crate) mod tests {
 
     #[test]
     fn a_report_has_a_line_for_each_check_and_ends_with_the_verdict() {
-        insta::assert_snapshot!("preflight", plain(&PreflightReport(&report()).to_string()));
+        let report = &report();
+        let shown = |skipped, width| plain(&PreflightReport { report, skipped, width }.to_string());
+        insta::assert_snapshot!("preflight", shown(SkippedChecks::Shown, None));
+        let narrow = shown(SkippedChecks::Counted, Some(60));
+        assert!(narrow.contains("1 check does not apply: --all lists them"), "{narrow}");
+        assert!(!narrow.contains("helm"), "{narrow}");
+    }
+
+    #[test]
+    fn text_is_wrapped_between_words() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("incomprehensible", 7), ["incomprehensible"]);
+        assert_eq!(wrapped("", 7), [""]);
     }
 }

@@ -53,15 +53,15 @@ impl fmt::Display for ValidateReport<'_> {
         let unwell = status.apps.iter().filter(|app| app.state != State::Done).count();
         let all = apps(status.apps.len());
         if unwell == 0 {
-            writeln!(f, "platform {platform} is {}: {all}", paint(GOOD, "well"))?;
+            writeln!(f, "platform {platform} is {}: {all}", paint(GOOD, "healthy"))?;
         } else {
-            let word = paint(BAD, "not well");
+            let word = paint(BAD, "not healthy");
             writeln!(f, "platform {platform} is {word}: {unwell} of {all}")?;
         }
         for app in status.apps.iter().filter(|app| !app.tolerated.is_empty()) {
             let tolerated = one_line(&app.tolerated.join(", "));
             let warning = paint(WARNING, "warning:");
-            writeln!(f, "{warning} {}: {tolerated} may be OutOfSync, and is", app.name)?;
+            writeln!(f, "{warning} {}: {tolerated} is OutOfSync (tolerated)", app.name)?;
         }
         causes(f, &status.root_causes)?;
         followers(f, status)?;
@@ -97,10 +97,10 @@ fn hold(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {
     if hold.apps.is_empty() {
         return Ok(());
     }
-    let by = hold.run.as_deref().map(|run| format!(" by the run {}", one_line(run)));
+    let by = hold.run.as_deref().map(|run| format!(" by run {}", one_line(run)));
     writeln!(
         f,
-        "{} automated sync is denied to {}{}: {}",
+        "{} automated sync is denied for {}{}: {}",
         paint(WARNING, "held:"),
         apps(hold.apps.len()),
         by.unwrap_or_default(),
@@ -113,9 +113,9 @@ fn run(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {
     let (action, holder) = (one_line(&run.action), one_line(&run.holder));
     if run.expired {
         let word = paint(WARNING, "abandoned:");
-        return writeln!(f, "{word} {action} of {holder}; run it again, and it resumes");
+        return writeln!(f, "{word} {action} by {holder}; run it again to resume");
     }
-    writeln!(f, "{} {action} of {holder}", paint(MARK, "in progress:"))
+    writeln!(f, "{} {action} by {holder}", paint(MARK, "in progress:"))
 }
 
 fn causes(f: &mut fmt::Formatter<'_>, causes: &[RootCause]) -> fmt::Result {
@@ -166,18 +166,18 @@ fn bypasses(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {
     for bypass in &status.bypasses {
         let (app, by) = (one_line(&bypass.app), one_line(&bypass.by));
         let when = match &bypass.finished_at {
-            _ if bypass.running => "is under way".to_owned(),
+            _ if bypass.running => "is in progress".to_owned(),
             Some(at) => format!("ended at {at}"),
             None => "has ended".to_owned(),
         };
-        writeln!(f, "{} an operation of {by} on {app} {when}", paint(WARNING, "bypass:"))?;
+        writeln!(f, "{} an operation by {by} on {app} {when}", paint(WARNING, "bypass:"))?;
     }
     Ok(())
 }
 
 fn to_see_more(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {
     let next = status.root_causes.first().map(|root| format!("tiphys why {}", root.app));
-    next.map_or(Ok(()), |next| writeln!(f, "\nto see more: {}", paint(STRONG, &next)))
+    next.map_or(Ok(()), |next| writeln!(f, "\nfor details: {}", paint(STRONG, &next)))
 }
 
 fn leftovers(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {

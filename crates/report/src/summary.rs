@@ -158,7 +158,7 @@ fn failure(
     writeln!(f)?;
     writeln!(f, "{} {app}: {}", paint(BAD, word), one_line(cause))?;
     for line in evidence_lines(evidence) {
-        writeln!(f, "  {} {line}", paint(FAINT, "seen:"))?;
+        writeln!(f, "  {} {line}", paint(FAINT, "evidence:"))?;
     }
     writeln!(f, "  {} {}", paint(STRONG, "next:"), one_line(hint))
 }
@@ -174,9 +174,9 @@ pub(crate) fn rehearsal(started: &RunStarted) -> &'static str {
 /// What happened, where the failures below do not say it.
 fn explained(verdict: Verdict) -> Option<&'static str> {
     match verdict {
-        Verdict::Deadline => Some(
-            "the run's own deadline passed, so it stopped; what was in progress goes on in Argo CD",
-        ),
+        Verdict::Deadline => {
+            Some("the run reached its deadline and stopped; syncs in progress continue in Argo CD")
+        }
         Verdict::LeaseLost => Some(
             "another run took over the platform, so this one stopped\n\
              next: wait until the other run has ended (`tiphys status` shows it)",

@@ -10,7 +10,7 @@ use crate::harmless::one_line;
 use crate::status::{since, style};
 use crate::style::{BAD, FAINT, GOOD, MARK, STRONG, WARNING, paint};
 
-/// How much of what was seen stands beside a question.
+/// How much of what was seen is shown next to a question.
 const SEEN: usize = 80;
 
 /// What is known about an app and about the root cause of its trouble.
@@ -40,7 +40,7 @@ impl fmt::Display for WhyReport<'_> {
         let about = self.chain.last().unwrap_or(&self.app);
         let unsaid = self.evidence.map(|evidence| unsaid(evidence, about.cause.as_deref()));
         if let Some(unsaid) = unsaid.filter(|unsaid| *unsaid != Evidence::default()) {
-            writeln!(f, "\nseen of {}:", about.name)?;
+            writeln!(f, "\nevidence for {}:", about.name)?;
             for line in evidence_lines(&unsaid) {
                 writeln!(f, "  {line}")?;
             }
@@ -143,7 +143,7 @@ pub(crate) fn evidence_lines(evidence: &Evidence) -> Vec<String> {
     lines.extend(evidence.drifted.iter().map(|text| format!("drifted {}", one_line(text))));
     lines.extend(evidence.events.iter().map(|text| entry("event:", text)));
     lines.extend(evidence.logs.iter().map(|text| entry("log:", text)));
-    lines.extend(evidence.unseen.iter().map(|text| entry("not seen:", text)));
+    lines.extend(evidence.unseen.iter().map(|text| entry("unavailable:", text)));
     lines
 }
 

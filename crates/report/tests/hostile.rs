@@ -14,9 +14,9 @@ use tiphys_assess::status::{
 use tiphys_model::platform::Hold;
 use tiphys_model::{AppName, PlatformName};
 use tiphys_report::{
-    Ending, Notice, ObjectLine, ObjectState, PreflightReport, Size, StatusReport, Summary,
-    ValidateReport, WhyReport, difference, event_line, frame, object_table, render_diagnostics,
-    render_notice, status_line, width,
+    Ending, Notice, ObjectLine, ObjectState, PreflightReport, Size, SkippedChecks, StatusReport,
+    Summary, ValidateReport, WhyReport, difference, event_line, frame, object_table,
+    render_diagnostics, render_notice, status_line, width,
 };
 use tiphys_run::{EventLine, Evidence, RunView, Time};
 use tiphys_spec::{Source, Sources};
@@ -26,6 +26,11 @@ const SIZE: Size = Size { columns: 80, rows: 24 };
 
 /// How a text is shown: by whom, and what that comes to.
 type Shown = (&'static str, String);
+
+fn preflight_report(report: &Report) -> String {
+    let skipped = SkippedChecks::Shown;
+    PreflightReport { report, skipped, width: None }.to_string()
+}
 
 /// Everything that shows a text of others within lines of its own.
 fn in_lines(text: &str) -> Vec<Shown> {
@@ -48,7 +53,7 @@ fn in_lines(text: &str) -> Vec<Shown> {
         ("diagnostics", diagnostics(text)),
         ("notice", render_notice(&notice)),
         ("object_table", object_table(&[object])),
-        ("preflight", PreflightReport(&preflight(text)).to_string()),
+        ("preflight", preflight_report(&preflight(text))),
         ("status", StatusReport(&status).to_string()),
         ("validate", ValidateReport(&status).to_string()),
         ("status_line", status_line(&status.apps[0])),

@@ -128,7 +128,7 @@ impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Cause::OperationFailed { message } => write!(f, "the sync failed: {message}"),
-            Cause::Stolen { by } => write!(f, "an operation of {by} replaced ours"),
+            Cause::Stolen { by } => write!(f, "an operation of {by} replaced the sync of this run"),
             Cause::ForeignOperation { by } => {
                 write!(f, "an operation of {by} did not end before the sync timeout")
             }
@@ -137,7 +137,7 @@ impl fmt::Display for Cause {
             }
             Cause::InvalidSpec { message } => write!(f, "its spec is invalid: {message}"),
             Cause::Comparison { message } => {
-                write!(f, "it cannot be compared with its source: {message}")
+                write!(f, "Argo CD cannot compare it with its source: {message}")
             }
             Cause::Degraded { message: Some(message) } => write!(f, "it is Degraded: {message}"),
             Cause::Degraded { message: None } => f.write_str("it is Degraded"),
@@ -152,16 +152,16 @@ impl fmt::Display for Cause {
             Cause::HealthTimeout { missing: None } => {
                 f.write_str("not Healthy before the health timeout")
             }
-            Cause::NoApplication => f.write_str("there is no such Application"),
+            Cause::NoApplication => f.write_str("Application not found"),
             Cause::BeingDeleted => f.write_str("it is being deleted"),
             Cause::UnhealthyOutside { health } => {
-                write!(f, "it lies outside the scope and is {health}")
+                write!(f, "it is outside the scope and {health}")
             }
             Cause::DependantOutside => {
-                f.write_str("it lies outside the scope and depends on what is to be removed")
+                f.write_str("it is outside the scope and depends on an app to be removed")
             }
             Cause::Refused { message } => write!(f, "Argo CD refused the request: {message}"),
-            Cause::Unreachable { message } => write!(f, "no request got through: {message}"),
+            Cause::Unreachable { message } => write!(f, "cannot reach Argo CD: {message}"),
             Cause::StuckDeletion { finalizers } if finalizers.is_empty() => {
                 f.write_str("it was not removed before the timeout")
             }
@@ -193,7 +193,7 @@ impl Cause {
                 format!("correct the manifests of {app} in Git, then run again: it resumes here")
             }
             Cause::Stolen { by } | Cause::ForeignOperation { by } => {
-                format!("ask {by} to leave {app} to the run, then run again")
+                format!("make sure that {by} does not sync {app} during the run, then run again")
             }
             Cause::RevisionMoved { .. } => format!(
                 "set targetRevision of {app} to a commit or an exact version, then run again: it \
@@ -208,38 +208,41 @@ impl Cause {
             }
             Cause::Degraded { .. } | Cause::HealthTimeout { .. } => {
                 format!(
-                    "look at the resources of {app}; once they are well, run again: it resumes here"
+                    "check the resources of {app}; once they are healthy, run again: it resumes \
+                     here"
                 )
             }
             Cause::OutOfSync { .. } => format!(
                 "find out what changes these resources, or list them under tolerateDrift of {app}"
             ),
             Cause::SyncTimeout => {
-                format!("see what the sync of {app} waits for, or give it a longer timeouts.sync")
+                format!("check what the sync of {app} waits for, or raise its timeouts.sync")
             }
             Cause::NoApplication => format!("check that the root app creates {app}"),
             Cause::BeingDeleted => format!("wait until {app} is gone, then run again"),
             Cause::UnhealthyOutside { .. } => {
-                format!("repair {app}, or widen the scope so that it is deployed too")
+                format!("fix {app}, or widen the scope so that it is deployed too")
             }
             Cause::DependantOutside => {
                 format!("remove {app} first, or widen the scope so that it is removed too")
             }
             Cause::Refused { .. } => {
-                "check the rights of the automation account and the message above".to_owned()
+                "check the message above and the rights of the automation account".to_owned()
             }
             Cause::Unreachable { .. } => {
                 "check the connection to Argo CD, then run again".to_owned()
             }
             Cause::StuckDeletion { .. } => {
-                format!("see what should remove the finalizers of {app}, then run again")
+                format!(
+                    "check which controller should remove the finalizers of {app}, then run again"
+                )
             }
             Cause::Deadline { .. } => {
                 "run again to resume; if it needs longer, raise --timeout or spec.timeout"
                     .to_owned()
             }
             Cause::TurnedUnhealthy { .. } => {
-                format!("repair {app} (`tiphys why {app}` shows its state), then run again")
+                format!("fix {app} (`tiphys why {app}` shows its state), then run again")
             }
             Cause::CreatedAgain => format!("find out what creates {app} again, then run again"),
         }

@@ -69,7 +69,7 @@ impl fmt::Display for Missing {
             Missing::OutOfSync => f.write_str("it is OutOfSync"),
             Missing::Health(health) => write!(f, "it is {health}"),
             Missing::Generation { resource } => {
-                write!(f, "the newest generation of {resource} has not been seen")
+                write!(f, "the newest generation of {resource} has not been observed")
             }
             Missing::Criterion { unmet } => f.write_str(unmet),
         }

@@ -27,7 +27,7 @@ pub use event::{
 };
 pub use line::{
     Counts, EngineName, EventKind, EventLine, GraphApp, LogLine, RunFinished, RunStarted,
-    UnhealthyApp,
+    UnhealthyApp, VERSION as EVENTS_VERSION,
 };
 pub use machine::{Action, Illegal, Machine, Phase, Step};
 pub use observation::{

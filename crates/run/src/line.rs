@@ -15,7 +15,7 @@ pub use read::LogLine;
 pub use started::{EngineName, GraphApp, RunStarted};
 
 /// The version of this contract; it stands in the first line.
-pub(crate) const VERSION: u8 = 1;
+pub const VERSION: u8 = 1;
 
 /// One line of a run's log. Lines are numbered without gaps, and none is ever left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

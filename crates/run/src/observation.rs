@@ -94,7 +94,7 @@ impl fmt::Display for Initiator {
         match self {
             Initiator::Automated => f.write_str("Argo CD's automated sync"),
             Initiator::Named(name) => f.write_str(name),
-            Initiator::Unnamed => f.write_str("somebody unnamed"),
+            Initiator::Unnamed => f.write_str("an unknown user"),
         }
     }
 }

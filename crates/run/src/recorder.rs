@@ -47,7 +47,7 @@ impl fmt::Display for Ailing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Ailing::Unhealthy(health) => health.fmt(f),
-            Ailing::ThereAgain => f.write_str("there again"),
+            Ailing::ThereAgain => f.write_str("present again"),
         }
     }
 }
@@ -230,7 +230,13 @@ impl Recorder {
                 }
                 Because::Outside(app) => {
                     chain.push(self.name(app));
-                    (app, "is not Healthy, and outside the scope".to_owned())
+                    let reason = match self.action {
+                        Action::Deploy => "is outside the scope and not Healthy",
+                        Action::Teardown => {
+                            "is outside the scope and depends on an app to be removed"
+                        }
+                    };
+                    (app, reason.to_owned())
                 }
                 Because::Deadline => return self.waited_for(skipped),
             };

@@ -86,8 +86,8 @@ fn started() -> impl Strategy<Value = RunStarted> {
     let engine = select(vec![EngineName::Simulated, EngineName::Local, EngineName::Workflows]);
     let scope = prop_oneof![
         Just(Scope::Platform),
-        stack().prop_map(Scope::Stack),
-        app().prop_map(Scope::App),
+        stack().prop_map(|name| Scope::stack(&name)),
+        app().prop_map(|name| Scope::app(&name)),
     ];
     let platform = "[a-z]{1,8}".prop_map(|name| PlatformName::parse(&name).unwrap());
     let plan = any::<[u8; 32]>().prop_map(Digest::from_sha256);

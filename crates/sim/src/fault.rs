@@ -58,7 +58,7 @@ pub enum FaultKind {
     DenySync,
     /// The first request to hand it off is refused.
     DenyHandOff,
-    /// Somebody deletes it and makes it anew.
+    /// Somebody deletes it and creates it again.
     Recreated,
     /// Its spec changes before it is applied: whoever generates it is late.
     SpecChanged,
@@ -162,17 +162,17 @@ impl FaultKind {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FaultError {
-    #[error("a fault is written APP=KIND or APP=KIND@TIME")]
+    #[error("expected APP=KIND or APP=KIND@TIME")]
     Form,
-    #[error("there is no kind of fault called `{0}`; known are {known}", known = kinds())]
+    #[error("unknown fault `{0}`; expected one of: {known}", known = kinds())]
     Kind(String),
-    #[error("`{0}` is not the name of an app")]
+    #[error("invalid app name `{0}`")]
     App(String),
-    #[error("`{0}` concerns the whole run: write `*={0}`")]
+    #[error("`{0}` applies to the whole run: use `*={0}`")]
     WholeRun(&'static str),
-    #[error("`{0}` concerns one app: write `APP={0}`")]
+    #[error("`{0}` applies to a single app: use `APP={0}`")]
     OneApp(&'static str),
-    #[error("`{text}` is not a time: {why}")]
+    #[error("invalid time `{text}`: {why}")]
     Time { text: String, why: duration::DurationError },
 }
 

@@ -100,7 +100,7 @@ pub fn check(simulation: &Simulation, action: Action, part: &Part, stop: &Stop) 
         Stop::Finished(_) => {}
     }
     for (app, dependency) in &simulation.unready()[part.unready.clone()] {
-        let what = format!("{} started while {} was not well", name(*app), name(*dependency));
+        let what = format!("{} started while {} was not healthy", name(*app), name(*dependency));
         broken.push(Broken { law: Law::StartCondition, what });
     }
     let mut ids = BTreeSet::new();
@@ -125,7 +125,7 @@ pub fn check(simulation: &Simulation, action: Action, part: &Part, stop: &Stop) 
                 broken.push(Broken { law: Law::ReverseTeardown, what });
             }
             Fact::OthersRemoved { object } => {
-                let what = format!("{object} was removed, and is not the platform's");
+                let what = format!("{object} was removed but does not belong to the platform");
                 broken.push(Broken { law: Law::OthersStay, what });
             }
             _ => {}
@@ -133,12 +133,10 @@ pub fn check(simulation: &Simulation, action: Action, part: &Part, stop: &Stop) 
     }
     if (action, stop) == (Action::Teardown, &Stop::Finished(Verdict::Succeeded)) {
         let left = simulation.left_over().into_iter();
-        broken.extend(
-            left.map(|object| Broken {
-                law: Law::ReverseTeardown,
-                what: format!("{object} is left"),
-            }),
-        );
+        broken.extend(left.map(|object| Broken {
+            law: Law::ReverseTeardown,
+            what: format!("{object} still exists"),
+        }));
     }
     for epoch in records.chunk_by(|a, b| a.epoch == b.epoch) {
         broken.extend(grammar::check(simulation.plan(), action, epoch));
@@ -167,7 +165,7 @@ fn fold(simulation: &Simulation, action: Action, records: &[Recorded]) -> Vec<Br
     let live = simulation.driver().map(tiphys_run::Driver::machine);
     let is_last = simulation.records().last().is_some_and(|record| record.epoch == epoch);
     if is_last && live.is_some_and(|live| *live != machine) {
-        report("the fold of the events is not the live state".to_owned());
+        report("the fold of the events differs from the live state".to_owned());
     }
     if machine.verdict().is_some() {
         let late = Event::Finished { verdict: Verdict::Succeeded, unhealthy: Vec::new() };

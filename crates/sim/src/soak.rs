@@ -103,7 +103,7 @@ impl Scenario {
         twin.begin(Action::Deploy);
         twin.run();
         if twin.records() != simulation.records() {
-            story.blame(Law::Determinism, "the same seed gave another log");
+            story.blame(Law::Determinism, "the same seed produced a different log");
         }
         if !story.broken.is_empty() {
             return story.broken;
@@ -124,14 +124,14 @@ impl Scenario {
                 && Some(id.epoch) == epoch
                 && done.contains(app)
             {
-                story.blame(Law::Idempotence, &format!("app {app} was well and synced again"));
+                story.blame(Law::Idempotence, &format!("app {app} was healthy, but synced again"));
             }
         }
         let again = story.run(&mut simulation, Action::Deploy);
         let synced = story.count(&simulation, |fact| matches!(fact, Fact::OperationSet { .. }));
         if again != Stop::Finished(Verdict::Succeeded) || synced > 0 {
             story
-                .blame(Law::Idempotence, &format!("{synced} syncs over its own result: {again:?}"));
+                .blame(Law::Idempotence, &format!("a repeated run made {synced} syncs: {again:?}"));
         }
         if Chance::stream(self.seed, 14).once_in(2) {
             simulation.push();
@@ -173,7 +173,8 @@ impl Scenario {
         let again = story.run(simulation, Action::Teardown);
         let deleted = story.count(simulation, |fact| matches!(fact, Fact::Deleted { .. }));
         if again != Stop::Finished(Verdict::Succeeded) || deleted > 0 {
-            story.blame(Law::Idempotence, &format!("{deleted} removals of nothing: {again:?}"));
+            let what = format!("a repeated teardown made {deleted} removals: {again:?}");
+            story.blame(Law::Idempotence, &what);
         }
     }
 }

@@ -95,7 +95,11 @@ fn read_apps(
                 }
             }
             Err(problem) => {
-                problems.push(problem);
+                problems.push(if source.text().contains("{{") {
+                    of_template(problem)
+                } else {
+                    problem
+                });
                 apps.incomplete = true;
             }
         }
@@ -104,6 +108,14 @@ fn read_apps(
     namespaces.retain(|namespace: &NamespaceName| namespace.as_str() != head.argocd.namespace);
     head.argocd.application_namespaces = namespaces.into_iter().collect();
     apps
+}
+
+/// A chart's templates are no manifests yet.
+fn of_template(problem: Diagnostic) -> Diagnostic {
+    problem.hint(
+        "this looks like a Helm template: render the chart first, with `helm template CHART | tiphys \
+         plan --from-applications -`",
+    )
 }
 
 fn resolve_platform(
@@ -247,7 +259,7 @@ fn refuse_unknown_annotations(annotations: Node<'_>, problems: &mut Diagnostics)
                 Some(name) => format!("did you mean `{name}`?"),
                 None => format!("known annotations: {DEPENDS_ON}, {STACK}, {TYPE}"),
             };
-            problems.push(Diagnostic::new(title, key.span(), "not one of Tiphys").hint(hint));
+            problems.push(Diagnostic::new(title, key.span(), "not a Tiphys annotation").hint(hint));
         }
     }
 }

@@ -44,6 +44,7 @@ impl Diagnostic {
 /// All problems of a platform, up to a number that a person can still read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diagnostics {
+    /// In the order of their places.
     list: Vec<Diagnostic>,
     /// How many more there were than are kept.
     pub unlisted: usize,
@@ -54,22 +55,27 @@ const KEPT: usize = 100;
 
 impl Diagnostics {
     pub(crate) fn push(&mut self, problem: Diagnostic) {
-        if self.list.len() < KEPT {
-            self.list.push(problem);
+        if self.keeps(problem.primary.span) {
+            let before = |other: &Diagnostic| other.primary.span <= problem.primary.span;
+            self.list.insert(self.list.partition_point(before), problem);
         } else {
+            self.unlisted += 1;
+        }
+        if self.list.len() > KEPT {
+            self.list.pop();
             self.unlisted += 1;
         }
     }
 
-    /// Whether one more problem would still be kept: what costs time to explain can stop then.
-    pub(crate) fn is_full(&self) -> bool {
-        self.list.len() >= KEPT
+    /// Whether a problem at this place would be kept: others need no explanation that costs time.
+    pub(crate) fn keeps(&self, place: Span) -> bool {
+        let last = self.list.get(KEPT - 1);
+        last.is_none_or(|last| place < last.primary.span)
     }
 
     /// The problems in the order of their places.
     #[must_use]
-    pub fn into_sorted(mut self) -> Vec<Diagnostic> {
-        self.list.sort_by_key(|problem| problem.primary.span);
+    pub fn into_sorted(self) -> Vec<Diagnostic> {
         self.list
     }
 
@@ -94,6 +100,22 @@ pub(crate) fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::{Source, Sources};
+
+    #[test]
+    fn the_first_problems_of_a_file_are_kept_whatever_is_found_first() {
+        let sources = Sources::new(vec![Source::new("a.yaml", Vec::new()).unwrap()]);
+        let (file, _) = sources.iter().next().unwrap();
+        let at = |start| Span { file, start, end: start + 1 };
+        let mut problems = Diagnostics::default();
+        for start in (0..300).rev() {
+            problems.push(Diagnostic::new("wrong", at(start), "here"));
+        }
+        assert!(!problems.keeps(at(100)) && problems.keeps(at(98)));
+        assert_eq!(problems.unlisted, 200);
+        let starts = problems.into_sorted().into_iter().map(|one| one.primary.span.start);
+        assert!(starts.eq(0..100));
+    }
 
     #[test]
     fn quoted_text_is_short_and_harmless() {

@@ -31,7 +31,8 @@ use criteria::CriterionDocument;
 use object::document;
 use teardown::TeardownDocument;
 
-pub(crate) const API_VERSION: &str = "tiphys.dev/v1alpha1";
+/// Of platform files.
+pub const API_VERSION: &str = "tiphys.dev/v1alpha1";
 pub(crate) const KIND: &str = "Platform";
 /// More than any Argo CD could work on at once.
 pub(crate) const MAX_CONCURRENCY: i64 = 10_000;
@@ -93,7 +94,7 @@ pub(crate) struct SpecDocument {
     /// The run's own deadline; 3h unless given.
     #[cfg_attr(test, schemars(schema_with = "schema::duration"))]
     pub(crate) timeout: Option<Spanned<Duration>>,
-    /// What a teardown may remove beyond what is the platform's.
+    /// What a teardown may remove besides the platform's own objects.
     #[cfg_attr(test, schemars(with = "TeardownDocument"))]
     pub(crate) teardown: Option<TeardownDocument>,
     /// The apps, in named stacks.
@@ -124,7 +125,7 @@ document! {
         target_revision: Option<String> = optional("targetRevision"),
         #[schemars(schema_with = "schema::text")]
         path: String = required("path"),
-        /// Given where the path is no chart, but a folder of manifests.
+        /// Set this if the path is a folder of manifests instead of a chart.
         #[schemars(with = "DirectoryDocument")]
         directory: Option<DirectoryDocument> = optional("directory"),
     }
@@ -133,7 +134,7 @@ document! {
 document! {
     #[schemars(rename = "Directory")]
     DirectoryDocument, "a directory" {
-        /// Folders in the folder count too.
+        /// Whether to read subfolders too.
         #[schemars(with = "bool")]
         recurse: Option<bool> = optional("recurse"),
     }
@@ -337,9 +338,9 @@ fn claim_holds(
 ) -> bool {
     let Some(node) = found else {
         let span = Span { end: root.span().start, ..root.span() };
-        let title = format!("the file does not say its `{field}`");
+        let title = format!("`{field}` is missing");
         problems.push(
-            Diagnostic::new(title, span, "missing in this document")
+            Diagnostic::new(title, span, "in this document")
                 .hint(format!("add `{field}: {value}`")),
         );
         return false;
@@ -351,9 +352,9 @@ fn claim_holds(
     let hint = if field == "kind" && text == "Application" {
         "to read dependencies from Application manifests, use `--from-applications DIR`".to_owned()
     } else {
-        format!("this version reads `{field}: {value}`")
+        format!("this version supports `{field}: {value}`")
     };
-    let title = format!("the {field} {} is not one that Tiphys reads", quoted(text));
-    problems.push(Diagnostic::new(title, node.span(), "not known").hint(hint));
+    let title = format!("unsupported {field} {}", quoted(text));
+    problems.push(Diagnostic::new(title, node.span(), "not supported").hint(hint));
     false
 }

@@ -25,6 +25,7 @@ pub use applications::{
     PassedOver, SyncWaves, passed_over, platform_file_from_applications, platform_from_applications,
 };
 pub use diagnostic::{Diagnostic, Diagnostics, Label};
+pub use document::API_VERSION;
 pub use nearest::nearest;
 pub use source::{NotText, Source, SourceIx, Sources, Span};
 

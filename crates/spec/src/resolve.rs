@@ -60,12 +60,12 @@ impl Apps {
         let mut names: Vec<&Spanned<StackName>> = stacks.iter().map(|stack| &stack.name).collect();
         names.sort_by(|a, b| (&a.value, a.span).cmp(&(&b.value, b.span)));
         for pair in names.windows(2).filter(|pair| pair[0].value == pair[1].value) {
-            let title =
-                format!("the stack {} stands twice in one file", quoted(pair[0].value.as_str()));
+            let name = quoted(pair[0].value.as_str());
+            let title = format!("stack {name} is defined twice in one file");
             problems.push(
                 Diagnostic::new(title, pair[1].span, "again here")
                     .related(pair[0].span, "first here")
-                    .hint("put all of its apps in one place"),
+                    .hint("put all of its apps into one entry"),
             );
         }
         for stack in stacks {
@@ -95,14 +95,11 @@ pub(crate) fn resolve_apps(
     apps.list.dedup_by(|(_, again), (_, first)| {
         let twice = again.name.value == first.name.value;
         if twice {
-            let title = format!(
-                "the app {} stands twice in the platform",
-                quoted(first.name.value.as_str())
-            );
+            let title = format!("app {} is defined twice", quoted(first.name.value.as_str()));
             problems.push(
                 Diagnostic::new(title, again.name.span, "again here")
                     .related(first.name.span, "first here")
-                    .hint("an app is one Argo CD Application: rename or remove one of them"),
+                    .hint("rename or remove one of them: each app is one Argo CD Application"),
             );
         }
         twice
@@ -148,8 +145,8 @@ fn sorted(texts: impl Iterator<Item = String>) -> Vec<String> {
 fn positive(given: &Spanned<Duration>, problems: &mut Diagnostics) -> Duration {
     if given.value.is_zero() {
         let problem =
-            Diagnostic::new("a timeout cannot be zero", given.span, "nothing can keep it");
-        problems.push(problem.hint("give a duration, or remove the field for the default"));
+            Diagnostic::new("a timeout cannot be zero", given.span, "must be greater than zero");
+        problems.push(problem.hint("set a duration, or remove the field to use the default"));
     }
     given.value
 }
@@ -169,7 +166,7 @@ fn backoff(given: BackoffDocument, problems: &mut Diagnostics) -> Backoff {
     if duration > max {
         let [first, longest] = [duration, max].map(tiphys_model::duration::format);
         let problem = |span, label: &str| {
-            let title = "the first wait of a back-off is longer than its longest";
+            let title = "`duration` of a back-off is longer than its `max`";
             Diagnostic::new(title, span, label)
         };
         match (given.duration, given.max) {
@@ -180,11 +177,11 @@ fn backoff(given: BackoffDocument, problems: &mut Diagnostics) -> Backoff {
             ),
             (Some(duration), None) => problems.push(
                 problem(duration.span, "the first wait")
-                    .hint(format!("`max` is {longest} unless given: give it too")),
+                    .hint(format!("`max` is {longest} by default: set it too")),
             ),
             (None, Some(max)) => problems.push(
                 problem(max.span, "the longest wait")
-                    .hint(format!("`duration` is {first} unless given: give it too")),
+                    .hint(format!("`duration` is {first} by default: set it too")),
             ),
             (None, None) => unreachable!("the defaults are in order"),
         }

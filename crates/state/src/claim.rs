@@ -39,11 +39,13 @@ impl Explain for ClaimError {
         match self {
             ClaimError::AnotherPlatform { project, platform, owner } => Explanation::new(
                 Exit::Configuration,
-                format!("the AppProject `{project}` belongs to another platform than `{platform}`"),
-                format!("its label {PLATFORM_LABEL} says `{owner}`"),
+                format!(
+                    "the AppProject `{project}` belongs to another platform, not to `{platform}`"
+                ),
+                format!("its label {PLATFORM_LABEL} is `{owner}`"),
             )
             .hint(format!(
-                "use the file of the platform `{owner}`, or give this one a project of its own in \
+                "use the platform file of `{owner}`, or set another project in \
                  `spec.argocd.projects`"
             )),
             ClaimError::HeldByAnother { project, run, apps } => {
@@ -51,11 +53,11 @@ impl Explain for ClaimError {
                 Explanation::new(
                     Exit::Held,
                     format!("another platform holds apps in the AppProject `{project}`"),
-                    format!("its window `{HOLD} {run}` lists {}", apps.join(", ")),
+                    format!("its sync window `{HOLD} {run}` lists {}", apps.join(", ")),
                 )
                 .hint(
-                    "wait for that run, or let it be finished; two platforms that are deployed at \
-                     the same time need a project each",
+                    "wait until that run ends, or run it again if it was interrupted; platforms \
+                     that are deployed at the same time need separate projects",
                 )
             }
             ClaimError::Namesakes(apps) => Explanation::new(
@@ -66,7 +68,7 @@ impl Explain for ClaimError {
                 },
                 format!(
                     "{}; a sync window names Applications without their namespace, so the hold \
-                     would be for both",
+                     would apply to both",
                     in_namespaces(apps)
                 ),
             )
@@ -107,7 +109,7 @@ pub async fn refuse_projects_of_others(
 ) -> Result<(), ClaimError> {
     let projects = app_project::api(client, &platform.argocd.namespace);
     for project in &platform.argocd.projects {
-        let what = format!("the AppProject `{project}` cannot be read");
+        let what = format!("cannot read the AppProject `{project}`");
         match projects.get_opt(project).await.map_err(RequestError::because(what)) {
             // The CRD is gone with Argo CD.
             Err(error) if error.cause() == Cause::NotFound => {}
@@ -178,7 +180,7 @@ mod tests {
         assert_eq!(judged(Some("prod"), &["x"]), Ok(()), "no other platform is there");
         assert_eq!(
             judged(Some("other"), &[]).unwrap_err(),
-            "the AppProject `default` belongs to another platform than `prod`"
+            "the AppProject `default` belongs to another platform, not to `prod`"
         );
         assert_eq!(
             judged(None, &["x"]).unwrap_err(),

@@ -50,7 +50,7 @@ impl Lease {
         waiting_for: impl Fn(&str),
     ) -> Result<Lease, LeaseError> {
         let leases: Api<Object> = Api::namespaced(client, namespace);
-        let what = || format!("the Lease `{name}` cannot be taken");
+        let what = || format!("cannot acquire the Lease `{name}`");
         let clock = Clock::start();
         let mut waiting = Waiting::default();
         let mut announced = false;

@@ -14,14 +14,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
-use tiphys_model::PlatformName;
+use tiphys_model::{Platform, PlatformName};
+
+use crate::failure::Failure;
+use crate::input;
 
 pub(crate) use bootstrap::BootstrapArgs;
 pub(crate) use configure::{ConfigureArgs, CredentialsArgs, RotateArgs, SetupArgs};
 pub(crate) use format::{DocumentFormat, RunFormat};
 pub(crate) use health::{HealthAction, HealthArgs, HealthTestArgs};
 pub(crate) use preflight::{PreflightArgs, PreflightFormat};
-pub(crate) use scope::GivenScope;
+pub(crate) use scope::ScopeArgs;
 pub(crate) use status::{LookArgs, StatusArgs, ValidateArgs, WhyArgs};
 pub(crate) use teardown::TeardownArgs;
 
@@ -46,47 +49,48 @@ pub(crate) enum Action {
     ///
     /// Needs no cluster and changes nothing. The same seed gives the same run, byte for byte.
     Rehearse(RehearseArgs),
-    /// Check what must be there before a platform is set up; changes nothing
+    /// Check the prerequisites of a platform; changes nothing
     ///
-    /// Tools, cluster, connectivity, credentials, and what must not exist yet. What is not right
-    /// is told with what to do about it: 3 something is missing, 4 credentials are rejected or
-    /// lack a right, 6 the cluster cannot be reached. Warnings do not count.
+    /// Checks tools, cluster, connectivity, credentials, and what must not exist yet. Each failed
+    /// check says how to fix it. Exit codes: 3 something is missing, 4 credentials are rejected or
+    /// lack a right, 6 the cluster is unreachable. Warnings do not change the exit code.
     Preflight(PreflightArgs),
-    /// Install what the platform stands on: Argo CD, Workflows and Events, pinned
+    /// Install the primitives: Argo CD, Workflows and Events at pinned versions
     ///
-    /// Run it again at any time: what is as it should be is not touched. It ends by starting the
+    /// Safe to run again: objects that are already correct are not touched. It ends by starting the
     /// run that deploys the platform.
     Bootstrap(BootstrapArgs),
     /// Deploy the platform: everything in dependency order, each step gated on health
     ///
-    /// Run it again to resume: what is done is found done, what is under way is taken over.
+    /// Run it again to resume: finished apps are skipped, running syncs are picked up.
     Deploy(DeployArgs),
     /// Set up an existing Argo CD: projects, root app, rights, tokens
     ///
-    /// Run it again at any time: what is as it should be is not touched, and a token that was
-    /// revoked is replaced. Fields that somebody else manages are never taken.
+    /// Safe to run again: objects that are already correct are not touched, and a revoked token is
+    /// replaced. Fields that another field manager owns are never taken over.
     Configure(ConfigureArgs),
-    /// Replace the platform's tokens and passwords, at any time
+    /// Replace the platform's tokens and passwords
     ///
-    /// The password of `admin` is replaced if bootstrap has set it. Runs that go on meanwhile are not disturbed: the old token is revoked when the new one is
-    /// in its place.
+    /// Safe during a run: the old token is revoked after the new one is in place. The password of
+    /// `admin` is replaced only if bootstrap has set it.
     RotateCredentials(RotateArgs),
-    /// Say whether the platform is as it should be, and what is not; changes nothing
+    /// Check that every app is Synced and Healthy; changes nothing
     ///
-    /// Exits with 0 if every app is Synced and Healthy at what its source says, otherwise with 1.
+    /// Exits with 0 if every app is Synced and Healthy at its source's revision. Otherwise it lists
+    /// the others, and exits with 1.
     Validate(ValidateArgs),
     /// Show phase, authority, hold and the state of each app; changes nothing
     Status(StatusArgs),
-    /// Explain the state of an app: reasons, evidence, what next; changes nothing
+    /// Explain the state of an app: cause, evidence, what to do next; changes nothing
     Why(WhyArgs),
-    /// Remove the platform: everything in reverse order, each step confirmed gone
+    /// Remove the platform: everything in reverse order, each app confirmed gone
     ///
-    /// Needs neither Git nor a platform file: the cluster knows what was deployed. Run it again
-    /// to resume. The whole platform ends with its namespaces, CRDs, projects and rights.
+    /// Needs neither Git nor a platform file: the cluster stores what was deployed. Run it again to
+    /// resume. Removing the whole platform ends with its namespaces, CRDs, projects and roles.
     Teardown(TeardownArgs),
-    /// Show what Argo CD would say of an object's health, and which check decides
+    /// Show an object's health as Argo CD would report it, and which check decides
     ///
-    /// Needs no cluster. Scripts run within limits of time and memory, and reach nothing.
+    /// Needs no cluster. Scripts run with limits on time and memory, without network or files.
     Health(HealthArgs),
     /// Print the JSON Schema of platform files
     Schema,
@@ -100,79 +104,101 @@ pub(crate) enum Action {
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) platform: PlatformArgs,
-    /// Read apps and dependencies from the Application manifests in DIR instead
-    ///
-    /// Edges stand in annotations: `tiphys.dev/depends-on: "a,b?"` (`?` means optional),
-    /// `tiphys.dev/stack`, `tiphys.dev/type`.
-    #[arg(long, value_name = "DIR", conflicts_with = "file", value_hint = ValueHint::DirPath)]
-    pub(crate) from_applications: Option<PathBuf>,
-    /// Let each app also depend on all apps of the nearest earlier sync wave
-    ///
-    /// The wave is the annotation `argocd.argoproj.io/sync-wave` of the Application, 0 without it.
-    /// `tiphys init` prints the result as a platform file.
-    // Without the conflict, clap does not miss `--from-applications` where there is `-f`.
-    #[arg(long, requires = "from_applications", conflicts_with = "file")]
-    pub(crate) edges_from_waves: bool,
-    /// How to print the plan
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: PlanFormat,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct InitArgs {
-    /// Take apps and dependencies from the Application manifests in DIR
+    /// Read apps and dependencies from the Application manifests in DIR
     ///
-    /// Edges stand in annotations: `tiphys.dev/depends-on: "a,b?"` (`?` means optional),
-    /// `tiphys.dev/stack`, `tiphys.dev/type`.
+    /// Dependencies are read from annotations: `tiphys.dev/depends-on: "a,b?"` (`?` means
+    /// optional), `tiphys.dev/stack`, `tiphys.dev/type`. Subdirectories are read, too.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) from_applications: PathBuf,
-    /// Let each app also depend on all apps of the nearest earlier sync wave
+    /// Turn sync waves into dependencies: each app depends on all apps of the previous wave
     ///
-    /// The wave is the annotation `argocd.argoproj.io/sync-wave` of the Application, 0 without it.
+    /// The wave is the Application's annotation `argocd.argoproj.io/sync-wave`, or 0.
     #[arg(long)]
     pub(crate) edges_from_waves: bool,
-    /// The name of the platform
+    /// Name of the platform
     #[arg(long, value_name = "NAME", default_value = "platform", value_parser = PlatformName::parse)]
     pub(crate) name: PlatformName,
 }
 
-/// What an action is about.
+/// Which platform, for actions that need no cluster.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PlatformArgs {
-    /// The platform: a file or a directory of files [default: ./platform.yaml, or the bundled
-    /// reference platform if there is none]
+    /// Platform file, directory of files, or `-` for stdin [default: ./platform.yaml if it exists,
+    /// otherwise the bundled reference platform]
     #[arg(short, long, value_name = "PLATFORM", value_hint = ValueHint::AnyPath)]
     pub(crate) file: Option<PathBuf>,
-    /// What to look at: `platform`, `stack:NAME` or `app:NAME`
-    #[arg(long, value_name = "SCOPE", default_value = "platform")]
-    pub(crate) scope: GivenScope,
+    /// Read apps and dependencies from the Application manifests in DIR (`-` for stdin) instead of
+    /// a platform file
+    ///
+    /// Dependencies are read from annotations: `tiphys.dev/depends-on: "a,b?"` (`?` means
+    /// optional), `tiphys.dev/stack`, `tiphys.dev/type`. Subdirectories are read, too.
+    #[arg(long, value_name = "DIR", conflicts_with = "file", value_hint = ValueHint::DirPath)]
+    pub(crate) from_applications: Option<PathBuf>,
+    /// Turn sync waves into dependencies: each app depends on all apps of the previous wave
+    ///
+    /// The wave is the Application's annotation `argocd.argoproj.io/sync-wave`, or 0.
+    /// `tiphys init` prints the result as a platform file.
+    // Without the conflict, clap does not miss `--from-applications` where there is `-f`.
+    #[arg(long, requires = "from_applications", conflicts_with = "file")]
+    pub(crate) edges_from_waves: bool,
+    #[command(flatten)]
+    pub(crate) scope: ScopeArgs,
 }
 
 impl PlatformArgs {
-    /// As it stands behind a command that is to be given again.
+    pub(crate) fn read(&self) -> Result<Platform, Failure> {
+        match &self.from_applications {
+            Some(directory) => {
+                let waves = input::sync_waves(self.edges_from_waves);
+                input::platform_from_applications(directory, waves)
+            }
+            None => input::platform(self.file.as_deref()),
+        }
+    }
+}
+
+/// The same where a platform of one's own is needed.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct OwnPlatformArgs {
+    /// Platform file, directory of files, or `-` for stdin [default: ./platform.yaml]
+    #[arg(short, long, value_name = "PLATFORM", value_hint = ValueHint::AnyPath)]
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) scope: ScopeArgs,
+}
+
+impl OwnPlatformArgs {
+    /// As arguments of a command to run again.
     pub(crate) fn repeat(&self) -> String {
         let file = self.file.iter().map(|file| format!(" -f {}", file.display()));
         file.chain(self.scope.repeat()).collect()
     }
 }
 
-/// Which platform, if the cluster may be asked.
+/// Which platform, for actions that can read it from the cluster.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DeployedArgs {
-    /// The platform: a file or a directory of files [default: ./platform.yaml if it is there,
-    /// otherwise the platform that the cluster knows]
+    /// Platform file, directory of files, or `-` for stdin [default: ./platform.yaml if it exists,
+    /// otherwise the platform deployed in the cluster]
     #[arg(short, long, value_name = "PLATFORM", value_hint = ValueHint::AnyPath)]
     pub(crate) file: Option<PathBuf>,
-    /// The platform as the cluster knows it, by name; needed where several are deployed
+    /// Name of a platform deployed in the cluster; needed if there are several
     #[arg(long = "platform", value_name = "NAME", conflicts_with = "file", value_parser = PlatformName::parse)]
     pub(crate) name: Option<PlatformName>,
-    /// The namespace of Argo CD, where no platform file says it
+    /// Argo CD's namespace, if there is no platform file
     #[arg(short, long, value_name = "NAMESPACE", default_value = "argocd")]
     pub(crate) namespace: String,
 }
 
 impl DeployedArgs {
-    /// As it stands behind a command that is to be given again.
+    /// As arguments of a command to run again.
     pub(crate) fn repeat(&self) -> String {
         let file = self.file.iter().map(|file| format!(" -f {}", file.display()));
         file.chain(self.name.iter().map(|name| format!(" --platform {name}"))).collect()
@@ -182,10 +208,10 @@ impl DeployedArgs {
 /// Which cluster.
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct ClusterArgs {
-    /// The kubeconfig file [default: KUBECONFIG, then ~/.kube/config, then the pod's own account]
+    /// Kubeconfig file [default: KUBECONFIG, then ~/.kube/config, then the pod's service account]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// The context in the kubeconfig [default: its current one]
+    /// Context of the kubeconfig [default: its current context]
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
 }
@@ -194,40 +220,40 @@ pub(crate) struct ClusterArgs {
 #[expect(clippy::struct_excessive_bools, reason = "they are flags")]
 pub(crate) struct DeployArgs {
     #[command(flatten)]
-    pub(crate) platform: PlatformArgs,
+    pub(crate) platform: OwnPlatformArgs,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
     #[command(flatten)]
     pub(crate) credentials: CredentialsArgs,
-    /// Deploy what the scope depends on as well, instead of only checking it
+    /// Also deploy the dependencies of the scope, instead of only checking them
     #[arg(long)]
     pub(crate) with_dependencies: bool,
-    /// Say what would be synced and why, and change nothing
+    /// Show what would be synced and why; changes nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Remove apps that have left the platform file afterwards, in reverse order
+    /// After the deployment, remove apps that are no longer in the platform file, in reverse order
     #[arg(long)]
     pub(crate) prune: bool,
-    /// Deploy even if the platform file is not what Git has at the deployed commit
+    /// Deploy even if the platform file differs from the deployed Git commit
     #[arg(long)]
     pub(crate) allow_uncommitted: bool,
-    /// The run's own deadline, such as `90m` [default: the platform's]
+    /// Deadline of the run, such as `90m` [default: the platform's `timeout`]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) timeout: Option<Duration>,
-    /// Refuse unless the plan has this digest, or one that begins so
+    /// Deploy only if the plan has this digest (at least its first 12 digits)
     #[arg(long, value_name = "DIGEST")]
     pub(crate) plan: Option<String>,
-    /// Write the events to a file as well, one line of JSON each
+    /// Also write the events to a file, one JSON object per line
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) events: Option<PathBuf>,
-    /// How to print the run
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: RunFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PlanFormat {
-    /// For people
+    /// Human-readable
     Table,
     Json,
     Yaml,
@@ -241,30 +267,29 @@ pub(crate) enum PlanFormat {
 pub(crate) struct RehearseArgs {
     #[command(flatten)]
     pub(crate) platform: PlatformArgs,
-    /// Let something go wrong: APP=KIND, APP=KIND@TIME or *=KIND; may be given several times
+    /// Inject a fault: APP=KIND, APP=KIND@TIME or *=KIND; repeatable
     ///
     /// For an app: refuse, hang, degraded, degrade-later, never-healthy, flap, stale-health,
     /// missed-health, stolen, revision-moved, stuck-finalizer, comparison-error,
     /// brief-comparison-error, out-of-sync, invalid-spec, deny-sync, deny-handoff, recreated,
     /// spec-changed, frozen-operation. For the run (*): lost-watch, duplicate-answer, slow-api, crash,
     /// lease-lost, lifted-hold, stale-reads. TIME is virtual time since the start of the run;
-    /// without it, the fault strikes when the app (or the first of all) first syncs.
+    /// without it, the fault strikes when the app (with `*`, any app) first syncs.
     #[arg(long, value_name = "APP=KIND[@TIME]")]
     pub(crate) fault: Vec<tiphys_sim::Fault>,
-    /// What all chance comes from
+    /// Random seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Check the laws of a run on N random platforms with random faults instead
-    #[arg(long, value_name = "N", conflicts_with_all = ["file", "fault", "speed", "teardown"])]
+    /// Instead, run N random platforms with random faults, and check the invariants
+    #[arg(long, value_name = "N", conflicts_with_all = ["file", "from_applications", "fault", "speed", "teardown"])]
     pub(crate) seeds: Option<u64>,
-    /// How many virtual seconds pass in one second, or `max` [default: 240 on a terminal,
-    /// otherwise max]
+    /// Virtual seconds per real second, or `max` [default: 240 on a terminal, otherwise max]
     #[arg(long, value_name = "N|max", value_parser = parse_speed)]
     pub(crate) speed: Option<Speed>,
-    /// Take everything down again afterwards
+    /// Tear the platform down afterwards
     #[arg(long)]
     pub(crate) teardown: bool,
-    /// How to print the run
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: RunFormat,
 }

@@ -6,6 +6,8 @@ use std::process::Command;
 
 use tiphys_model::{Exit, Explain, Explanation};
 
+use crate::input;
+
 /// A platform file that is not what is deployed, as far as anybody can tell.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.explain())]
@@ -15,12 +17,13 @@ pub(crate) enum CommittedError {
     NoCommit { file: PathBuf, revision: String },
     NoPath { file: PathBuf, source: io::Error },
     Git { file: PathBuf, git: String },
+    Stdin,
 }
 
 impl Explain for CommittedError {
     fn explain(&self) -> Explanation {
         let unknown = |file: &Path, why: String| {
-            let what = format!("whether {} is what Git has is unknown", file.display());
+            let what = format!("cannot compare {} with Git", file.display());
             Explanation::new(Exit::Configuration, what, why).hint(
                 "deploy from a clone of the platform's repository, or use --allow-uncommitted",
             )
@@ -28,29 +31,32 @@ impl Explain for CommittedError {
         match self {
             CommittedError::Differs { files, revision } => Explanation::new(
                 Exit::Configuration,
-                "the platform file is not what Git has",
-                format!(
-                    "{} differs from the commit {revision}, which is deployed",
-                    files.join(", ")
-                ),
+                "the platform file differs from Git",
+                format!("{} differs from the deployed commit {revision}", files.join(", ")),
             )
             .hint("commit and push it, check the commit out, or use --allow-uncommitted"),
             CommittedError::NoRepository { file, git } => {
-                unknown(file, format!("it is in no Git repository: {git}"))
+                unknown(file, format!("it is not in a Git repository: {git}"))
             }
             CommittedError::NoCommit { file, revision } => unknown(
                 file,
-                format!("the repository does not have the commit {revision}, which is deployed"),
+                format!("the local repository does not have the deployed commit {revision}"),
             )
             .hint("run `git fetch`, or use --allow-uncommitted"),
             CommittedError::NoPath { file, source } => unknown(file, source.to_string()),
             CommittedError::Git { file, git } => unknown(file, git.clone()),
+            CommittedError::Stdin => {
+                unknown(Path::new("the platform"), "it was read from stdin".to_owned())
+            }
         }
     }
 }
 
 /// Compares a file, or the files of a directory, with a commit of the repository that it is in.
 pub(crate) fn check(platform: &Path, revision: &str) -> Result<(), CommittedError> {
+    if input::is_stdin(platform) {
+        return Err(CommittedError::Stdin);
+    }
     let file = || platform.to_owned();
     let failed = |git| CommittedError::Git { file: file(), git };
     let folder = if platform.is_dir() { platform } else { parent(platform) };
@@ -94,7 +100,7 @@ fn parent(path: &Path) -> &Path {
 
 fn git(folder: &Path, args: &[&str]) -> Result<Vec<u8>, String> {
     let output = Command::new("git").arg("-C").arg(folder).args(args).output();
-    let output = output.map_err(|error| format!("`git` cannot be started: {error}"))?;
+    let output = output.map_err(|error| format!("cannot run `git`: {error}"))?;
     if output.status.success() {
         return Ok(output.stdout);
     }

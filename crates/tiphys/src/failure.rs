@@ -95,18 +95,18 @@ impl Failure {
             Failure::Input(error) => render_notice(&error.notice()),
             Failure::Platform(sources, problems) => render_diagnostics(sources, problems.clone()),
             Failure::Environment { wanted, found } => render_notice(&Notice {
-                what: format!("TIPHYS_ENVIRONMENT asks for the environment `{wanted}`"),
+                what: format!("wrong environment: TIPHYS_ENVIRONMENT is `{wanted}`"),
                 place: None,
                 why: Some(match found {
                     Some(name) => format!("the platform is for the environment `{name}`"),
-                    None => "the platform does not say which environment it is for".to_owned(),
+                    None => "the platform file does not set `spec.environment.name`".to_owned(),
                 }),
                 next: Some(
                     "use the platform file of that environment, or unset the variable".to_owned(),
                 ),
             }),
             Failure::Scope { given, why, nearest } => render_notice(&Notice {
-                what: format!("the platform has no scope `{given}`"),
+                what: format!("unknown scope `{given}`"),
                 place: None,
                 why: why.as_ref().map(ToString::to_string),
                 next: Some(match nearest {
@@ -115,7 +115,7 @@ impl Failure {
                 }),
             }),
             Failure::App { given, why, nearest } => render_notice(&Notice {
-                what: format!("the platform has no app `{given}`"),
+                what: format!("unknown app `{given}`"),
                 place: None,
                 why: why.map(str::to_owned),
                 next: Some(match nearest {
@@ -128,52 +128,52 @@ impl Failure {
                 render_notice(&Notice { what, place: None, why: Some(why), next })
             }
             Failure::Runtime(error) => render_notice(&Notice {
-                what: "the cluster cannot be waited for".to_owned(),
+                what: "cannot start the async runtime".to_owned(),
                 place: None,
                 why: Some(error.to_string()),
                 next: None,
             }),
             Failure::NoBootstrap => render_notice(&Notice {
-                what: "the platform does not say what it stands on".to_owned(),
+                what: "`spec.bootstrap` is missing".to_owned(),
                 place: None,
-                why: Some("`spec.bootstrap` is absent from the platform file".to_owned()),
+                why: Some("the platform file does not pin a version of Argo CD to install".to_owned()),
                 next: Some(
-                    "pin Argo CD there; where it is somebody else's, `tiphys configure` is enough"
+                    "add `spec.bootstrap`; if Argo CD is already installed, run `tiphys configure` instead"
                         .to_owned(),
                 ),
             }),
             Failure::Plan { wanted, found } => render_notice(&Notice {
-                what: format!("this is not the plan `{wanted}`"),
+                what: format!("the plan differs from --plan {wanted}"),
                 place: None,
-                why: Some(format!("its digest is {found}")),
-                next: Some("`tiphys plan` shows what it is now".to_owned()),
+                why: Some(format!("its digest is {found}; --plan takes the digest or at least its first 12 digits")),
+                next: Some("review the plan with `tiphys plan`, then pass its digest".to_owned()),
             }),
             Failure::NobodyToAsk => render_notice(&Notice {
-                what: "nobody can be asked whether the platform is to be removed".to_owned(),
+                what: "cannot ask for confirmation".to_owned(),
                 place: None,
-                why: Some("there is no terminal".to_owned()),
+                why: Some("stdin is not a terminal".to_owned()),
                 next: Some(
-                    "see what would go with `--dry-run`, and say yes in advance with `--yes`"
+                    "review what would be removed with `--dry-run`, then confirm with `--yes`"
                         .to_owned(),
                 ),
             }),
             Failure::Health(notice) => render_notice(notice),
             Failure::Bug(what) => render_notice(&Notice {
-                what: "the run contradicts itself, so it was stopped".to_owned(),
+                what: "internal error: the run is in an inconsistent state and was stopped".to_owned(),
                 place: None,
                 why: Some(what.clone()),
                 next: Some(
-                    "this is a mistake in Tiphys: please report it with the command".to_owned(),
+                    "this is a bug in Tiphys: please report it with the command you ran".to_owned(),
                 ),
             }),
             Failure::Events { path, error } => render_notice(&Notice {
-                what: "the events cannot be written".to_owned(),
+                what: "cannot write the events file".to_owned(),
                 place: Some(path.display().to_string()),
                 why: Some(error.to_string()),
-                next: Some("give a file that can be written with `--events FILE`".to_owned()),
+                next: Some("choose a writable path with `--events FILE`".to_owned()),
             }),
             Failure::Output(error) => render_notice(&Notice {
-                what: "the output could not be written".to_owned(),
+                what: "cannot write the output".to_owned(),
                 place: None,
                 why: Some(error.to_string()),
                 next: None,

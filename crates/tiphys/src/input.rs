@@ -44,46 +44,45 @@ impl InputError {
         match self {
             InputError::Absent { path: p } if path(p).contains("//") => notice(
                 path(p),
-                "there is no such file or directory",
-                "platforms inside Git repositories are not read by this version".to_owned(),
-                "clone the repository and give the path in it with `-f PATH`",
+                "file not found",
+                "platform files cannot be read from Git URLs".to_owned(),
+                "clone the repository, and pass the path in the clone with `-f PATH`",
             ),
             InputError::Absent { path: p } => notice(
                 path(p),
-                "there is no such file or directory",
+                "file not found",
                 String::new(),
-                "give the platform file, or the directory of its files, with `-f PATH`",
+                "pass the platform file or its directory with `-f PATH`",
             ),
             InputError::Dangling { path: p, target } => notice(
                 path(p),
-                "the platform is a link that leads nowhere",
-                format!("it points to {}", target.display()),
-                "repair the link, or give the file itself with `-f PATH`",
+                "the platform file is a broken symbolic link",
+                format!("its target {} does not exist", target.display()),
+                "fix the link, or pass the file itself with `-f PATH`",
             ),
             InputError::Unreadable { path: p, source } => notice(
                 path(p),
-                "the platform cannot be read",
+                "cannot read the platform file",
                 source.to_string(),
                 "check the path and its permissions",
             ),
             InputError::TooLarge { path: p } => notice(
                 path(p),
-                "the platform is larger than 64 MiB",
+                "the platform file is larger than 64 MiB",
                 "even a platform of 100,000 apps is smaller".to_owned(),
                 "check that this is the file you meant",
             ),
             InputError::NoFiles { path: p } => notice(
                 path(p),
-                "the directory has no platform files",
-                "it has no file that ends in `.yaml` or `.yml`; directories in it are not read"
-                    .to_owned(),
-                "give the right directory, or a file, with `-f PATH`",
+                "no YAML files found in the directory",
+                "only files that end in `.yaml` or `.yml` are read".to_owned(),
+                "pass another directory, or a file",
             ),
             InputError::NotText(not) => notice(
                 format!("{}:{}:{}", not.name, not.line, not.column),
-                "the file is not text",
+                "the file is not a text file",
                 format!("it contains {}", not.found),
-                "platform files are YAML in UTF-8",
+                "save it as YAML in UTF-8",
             ),
         }
     }
@@ -97,12 +96,12 @@ pub(crate) fn own_platform(file: Option<&Path>) -> Result<Platform, Failure> {
 /// Reads the platform that `-f` names, or the default one.
 pub(crate) fn platform(file: Option<&Path>) -> Result<Platform, Failure> {
     let sources = match file {
-        Some(path) => read(path).map_err(Failure::Input)?,
+        Some(path) => read(path, Depth::Directory).map_err(Failure::Input)?,
         None if fs::symlink_metadata(DEFAULT).is_ok() => {
-            read(Path::new(DEFAULT)).map_err(Failure::Input)?
+            read(Path::new(DEFAULT), Depth::Directory).map_err(Failure::Input)?
         }
         None => {
-            output::note("there is no ./platform.yaml: this is the bundled reference platform");
+            output::note("./platform.yaml not found: using the bundled reference platform");
             let source = Source::new(REFERENCE_NAME, REFERENCE.into());
             Sources::new(vec![source.map_err(|e| Failure::Input(InputError::NotText(e)))?])
         }
@@ -127,7 +126,7 @@ pub(crate) fn platform_file_from_applications(
     name: PlatformName,
     waves: SyncWaves,
 ) -> Result<String, Failure> {
-    let sources = read(directory).map_err(Failure::Input)?;
+    let sources = read(directory, Depth::Tree).map_err(Failure::Input)?;
     match tiphys_spec::platform_file_from_applications(name, waves, &sources) {
         Ok(text) => {
             note_passed_over(waves, &sources);
@@ -148,7 +147,7 @@ pub(crate) fn platform_from_applications(
     directory: &Path,
     waves: SyncWaves,
 ) -> Result<Platform, Failure> {
-    let sources = read(directory).map_err(Failure::Input)?;
+    let sources = read(directory, Depth::Tree).map_err(Failure::Input)?;
     let name = PlatformName::parse("applications").expect("`applications` is a valid name");
     let platform = match tiphys_spec::platform_from_applications(name, waves, &sources) {
         Ok(platform) => platform,
@@ -159,7 +158,7 @@ pub(crate) fn platform_from_applications(
     Ok(platform)
 }
 
-/// Whoever sets `TIPHYS_ENVIRONMENT` wants to be stopped before the wrong one is touched.
+/// `TIPHYS_ENVIRONMENT` protects against touching the wrong environment.
 fn check_environment(platform: &Platform) -> Result<(), Failure> {
     let wanted = std::env::var_os("TIPHYS_ENVIRONMENT");
     let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else { return Ok(()) };
@@ -171,14 +170,31 @@ fn check_environment(platform: &Platform) -> Result<(), Failure> {
     Err(Failure::Environment { wanted, found })
 }
 
+/// Whether `-f` means what comes through stdin.
+pub(crate) fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Which files of a directory are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    Directory,
+    Tree,
+}
+
 /// A file, or the files of a directory, within the budget.
-fn read(path: &Path) -> Result<Sources, InputError> {
+fn read(path: &Path, depth: Depth) -> Result<Sources, InputError> {
+    if is_stdin(path) {
+        let bytes = read_at_most(io::stdin().lock(), 0, path, MAX_BYTES)?;
+        let source = Source::new("stdin", bytes).map_err(InputError::NotText)?;
+        return Ok(Sources::new(vec![source]));
+    }
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) => return Err(unavailable(path, error)),
     };
     let directory = metadata.is_dir();
-    let paths = if directory { platform_files(path)? } else { vec![path.to_owned()] };
+    let paths = if directory { yaml_files(path, depth)? } else { vec![path.to_owned()] };
     let mut left = MAX_BYTES;
     let mut sources = Vec::with_capacity(paths.len());
     for path in paths {
@@ -201,16 +217,26 @@ fn unavailable(path: &Path, source: io::Error) -> InputError {
     }
 }
 
-/// `*.yaml` and `*.yml`, not recursive, in byte order.
-fn platform_files(directory: &Path) -> Result<Vec<PathBuf>, InputError> {
-    let unreadable = |source| InputError::Unreadable { path: directory.to_owned(), source };
+/// `*.yaml` and `*.yml` that are not hidden, in byte order.
+fn yaml_files(directory: &Path, depth: Depth) -> Result<Vec<PathBuf>, InputError> {
     let mut paths = Vec::new();
-    for entry in fs::read_dir(directory).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        let yaml = path.extension().is_some_and(|end| end == "yaml" || end == "yml");
-        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        if yaml && !hidden && !path.is_dir() {
-            paths.push(path);
+    let mut directories = vec![directory.to_owned()];
+    while let Some(directory) = directories.pop() {
+        let unreadable = |source| InputError::Unreadable { path: directory.clone(), source };
+        for entry in fs::read_dir(&directory).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let path = entry.path();
+            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            // A link to a directory could lead back to where it is.
+            if entry.file_type().map_err(unreadable)?.is_dir() {
+                directories.extend((depth == Depth::Tree).then_some(path));
+            } else if path.extension().is_some_and(|end| end == "yaml" || end == "yml")
+                && !path.is_dir()
+            {
+                paths.push(path);
+            }
         }
     }
     if paths.is_empty() {
@@ -223,15 +249,27 @@ fn platform_files(directory: &Path) -> Result<Vec<PathBuf>, InputError> {
 /// Reads at most `limit` bytes. A regular file is refused by its size before it is opened;
 /// a pipe, which has none, as soon as it has said too much.
 fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, InputError> {
-    let too_large = || InputError::TooLarge { path: path.to_owned() };
     let metadata = fs::metadata(path).map_err(|error| unavailable(path, error))?;
     if metadata.len() > limit {
-        return Err(too_large());
+        return Err(InputError::TooLarge { path: path.to_owned() });
     }
     let file = File::open(path).map_err(|error| unavailable(path, error))?;
-    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default() + 1);
-    file.take(limit + 1)
+    let size = usize::try_from(metadata.len()).unwrap_or_default();
+    read_at_most(file, size, path, limit)
+}
+
+fn read_at_most(
+    from: impl Read,
+    size: usize,
+    path: &Path,
+    limit: u64,
+) -> Result<Vec<u8>, InputError> {
+    let mut bytes = Vec::with_capacity(size + 1);
+    from.take(limit + 1)
         .read_to_end(&mut bytes)
         .map_err(|source| InputError::Unreadable { path: path.to_owned(), source })?;
-    if bytes.len() as u64 > limit { Err(too_large()) } else { Ok(bytes) }
+    if bytes.len() as u64 > limit {
+        return Err(InputError::TooLarge { path: path.to_owned() });
+    }
+    Ok(bytes)
 }

@@ -64,25 +64,23 @@ impl Explain for LocateError {
             LocateError::NotDeployed { namespace, name } => {
                 let (what, why) = match name {
                     Some(name) => (
-                        format!(
-                            "the platform `{name}` is not deployed from the namespace `{namespace}`"
-                        ),
-                        "the cluster has no deployed graph of it",
+                        format!("platform `{name}` not found in the namespace `{namespace}`"),
+                        "the cluster has no record of a deployment with that name",
                     ),
                     None => (
-                        format!("no platform is deployed from the namespace `{namespace}`"),
-                        "there is no ./platform.yaml either, to say what should be there",
+                        format!("no platform found in the namespace `{namespace}`"),
+                        "the cluster has no record of a deployment, and ./platform.yaml does not exist",
                     ),
                 };
                 Explanation::new(Exit::NotFound, what, why)
-                    .hint("give the platform file with `-f`, or the namespace of Argo CD with `-n`")
+                    .hint("pass the platform file with `-f`, or Argo CD's namespace with `-n`")
             }
             LocateError::Several { namespace, names } => Explanation::new(
                 Exit::Configuration,
-                format!("several platforms are deployed from the namespace `{namespace}`"),
+                format!("several platforms found in the namespace `{namespace}`"),
                 names.join(", "),
             )
-            .hint("choose one with `--platform NAME`, or give its file with `-f`"),
+            .hint("choose one with `--platform NAME`, or pass its file with `-f`"),
         }
     }
 }

@@ -69,7 +69,7 @@ impl Record {
                 RunUpdate::Ask { leftovers, answer } => show(Shown::Ask { leftovers, answer }),
                 RunUpdate::Began { run, engine, revisions } => {
                     if let Some(revisions) = revisions {
-                        show(Shown::Note(format!("the platform's revision is {revisions}")));
+                        show(Shown::Note(format!("the root app is at revision {revisions}")));
                     }
                     show(self.begin(run, engine));
                 }

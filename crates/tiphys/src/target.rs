@@ -7,6 +7,6 @@ use crate::{output, runtime};
 
 pub(crate) fn tell(access: &Access) -> Result<(), Failure> {
     let target = runtime::block_on(async { Ok(access.target().await?) })?;
-    output::note(&format!("the cluster is {target}"));
+    output::note(&format!("cluster {target}"));
     Ok(())
 }

@@ -52,7 +52,7 @@ spec:
 
 /// Name, arguments and exit code. They run where there is no `platform.yaml`, so on the bundled
 /// reference platform.
-const CASES: [(&str, &str, i32); 37] = [
+const CASES: [(&str, &str, i32); 40] = [
     ("plan-table", "plan", 0),
     ("plan-json", "plan -o json", 0),
     ("plan-yaml", "plan -o yaml", 0),
@@ -71,6 +71,10 @@ const CASES: [(&str, &str, i32); 37] = [
     ("scope-app-json", "plan --scope app:harbor -o json", 0),
     // Apps outside it wait for each other too.
     ("scope-with-a-chain-outside", "plan --scope stack:security", 0),
+    ("scope-several", "plan --scope stack:security --scope app:harbor", 0),
+    ("scope-glob", "plan --scope app:*-config,app:metallb", 0),
+    ("scope-glob-of-nothing", "plan --scope app:harbor --scope app:nope-*", 5),
+    ("waves-rehearse", "rehearse --from-applications waves --edges-from-waves", 0),
     ("scope-unknown-stack", "plan --scope stack:nope", 5),
     ("scope-unknown-app", "plan --scope app:nope", 5),
     ("scope-unknown-word", "plan --scope nope", 5),
@@ -89,7 +93,6 @@ const CASES: [(&str, &str, i32); 37] = [
     ("usage-init-without-applications", "init", 2),
     ("usage-init-bad-name", "init --from-applications waves --name No", 2),
     ("help-of-an-action", "help schema", 0),
-    ("version", "version", 0),
     ("version-flag", "--version", 0),
 ];
 
@@ -156,7 +159,7 @@ fn applications_name_no_environment_so_none_is_the_right_one() {
     fs::write(elsewhere.path().join("a.yaml"), APPLICATION).unwrap();
     let plan = "plan --from-applications .";
     let wanted = run(elsewhere.path(), &[("TIPHYS_ENVIRONMENT", "production")], plan);
-    let why = "the platform does not say which environment it is for";
+    let why = "the platform file does not set `spec.environment.name`";
     assert_eq!((wanted.code, wanted.transcript.contains(why)), (Some(3), true));
     assert_eq!(run(elsewhere.path(), &[], plan).code, Some(0));
     let init = "init --from-applications .";
@@ -209,6 +212,16 @@ fn the_right_environment_changes_nothing() {
 }
 
 #[test]
+fn the_version_says_from_which_commit_it_was_built() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let ran = run(elsewhere.path(), &[], "version");
+    let said =
+        "platform file tiphys.dev/v1alpha1\nplan          tiphys.dev/v1alpha1\nevents        v1\n";
+    let first = format!("tiphys {} (", env!("CARGO_PKG_VERSION"));
+    assert!(ran.transcript.contains(&first) && ran.transcript.contains(said), "{}", ran.transcript);
+}
+
+#[test]
 fn every_shell_gets_a_completion_script_that_knows_the_actions() {
     let elsewhere = tempfile::tempdir().unwrap();
     let known = actions(&run(elsewhere.path(), &[], "--help"));
@@ -226,7 +239,7 @@ fn a_full_disk_is_a_failure_and_a_closed_pipe_is_none() {
     let elsewhere = tempfile::tempdir().unwrap();
     let full = fs::File::options().write(true).open("/dev/full").unwrap();
     let output = tiphys(elsewhere.path()).arg("schema").stdout(full).output().unwrap();
-    let said = "error: the output could not be written\n |\n = note: No space left on device";
+    let said = "error: cannot write the output\n |\n = note: No space left on device";
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), stderr.starts_with(said)), (Some(1), true), "{stderr}");
 

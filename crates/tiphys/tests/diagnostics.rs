@@ -161,7 +161,7 @@ fn the_limit_on_memory_is_real() {
     sparse(&directory.path().join("large.yaml"), 60_000_000);
     let enough = run(MEMORY_KIB, directory.path(), "plan -f large.yaml");
     let little = run(MEMORY_KIB / 4, directory.path(), "plan -f large.yaml");
-    let not_text = "error: the file is not text";
+    let not_text = "error: the file is not a text file";
     let said = [enough, little].map(|ran| ran.transcript.contains(not_text));
     assert_eq!(said, [true, false]);
 }
@@ -171,7 +171,8 @@ fn the_limit_on_memory_is_real() {
 fn a_file_without_end_is_refused_when_it_has_said_too_much() {
     // A buffer that grows needs more addresses than memory.
     let ran = run(2 * MEMORY_KIB, Path::new("/"), "plan -f /dev/zero");
-    let refusal = "exit 3\n--- stdout\n--- stderr\nerror: the platform is larger than 64 MiB\n";
+    let refusal =
+        "exit 3\n--- stdout\n--- stderr\nerror: the platform file is larger than 64 MiB\n";
     assert_eq!((ran.code, ran.transcript.contains(refusal)), (Some(3), true), "{}", ran.transcript);
 }
 

@@ -62,7 +62,7 @@ spec:
 ";
 const CHECKSUM: &str = "6356b73f40c937cd6005466a21d35c90abfabb58190f9d44444d58c4513bb173";
 
-const CASES: [(&str, &str, i32); 51] = [
+const CASES: [(&str, &str, i32); 61] = [
     ("bootstrap-absent-manifests", "bootstrap -f absent.yaml --kubeconfig kubeconfig", 3),
     ("bootstrap-no-pins", "bootstrap --kubeconfig kubeconfig", 3),
     ("bootstrap-other-checksum", "bootstrap -f bootstrap.yaml --kubeconfig kubeconfig", 3),
@@ -104,6 +104,20 @@ const CASES: [(&str, &str, i32); 51] = [
     ("preflight-junit", "preflight -o junit -f bootstrap.yaml --kubeconfig kubeconfig", 6),
     ("preflight-unknown-format", "preflight -o yaml", 2),
     ("rotate-unreachable", "rotate-credentials --kubeconfig kubeconfig", 6),
+    ("preflight-no-plugin", "preflight -f bootstrap.yaml --kubeconfig no-plugin", 3),
+    ("preflight-all", "preflight --all -f bootstrap.yaml --kubeconfig kubeconfig", 6),
+    ("status-no-plugin", "status --kubeconfig no-plugin", 3),
+    ("status-broken-plugin", "status --kubeconfig broken-plugin", 4),
+    ("status-broken-kubeconfig", "status --kubeconfig broken", 3),
+    ("status-no-such-cluster", "status --kubeconfig no-cluster", 3),
+    ("status-no-context", "status --kubeconfig no-context", 3),
+    ("status-unknown-host", "status --kubeconfig unknown-host", 6),
+    ("deploy-from-stdin", "deploy -f - --kubeconfig kubeconfig", 6),
+    (
+        "teardown-several-scopes",
+        "teardown --yes --scope app:a --scope app:c* --kubeconfig kubeconfig",
+        6,
+    ),
     ("status-no-such-context", "status --kubeconfig kubeconfig --context there", 3),
     ("status-unknown-format", "status -o yaml", 2),
     ("status-unreachable", "status --kubeconfig kubeconfig", 6),
@@ -133,6 +147,16 @@ fn what_is_missing_is_said_before_anything_is_changed() {
         PLATFORM.replace("  stacks", "  argocd: { project: apps, rootProject: apps }\n  stacks");
     write("one-project.yaml", &one);
     write("kubeconfig", KUBECONFIG);
+    let plugin = |command: &str| {
+        let exec = "exec: { apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never";
+        KUBECONFIG.replace("token: t", &format!("{exec}, command: {command} }}"))
+    };
+    write("no-plugin", &plugin("gke-gcloud-auth-plugin"));
+    write("broken-plugin", &plugin("/bin/false"));
+    write("broken", "contexts: [");
+    write("no-cluster", &KUBECONFIG.replace("clusters: [{ name: here", "clusters: [{ name: other"));
+    write("no-context", &KUBECONFIG.replace("current-context: here\n", ""));
+    write("unknown-host", &KUBECONFIG.replace("127.0.0.1:1", "nowhere.invalid:6443"));
     write("bootstrap.yaml", BOOTSTRAP);
     write("argocd.yaml", MANIFESTS);
     write("absent.yaml", &BOOTSTRAP.replace("argocd.yaml", "absent/argocd.yaml"));
@@ -142,7 +166,9 @@ fn what_is_missing_is_said_before_anything_is_changed() {
     for (name, args, code) in CASES {
         let mut command = tiphys(here.path());
         // Which programs this machine has must not matter.
-        let output = command.env("PATH", "nowhere").args(args.split_whitespace()).output().unwrap();
+        let stdin = fs::File::open(here.path().join("platform.yaml")).unwrap();
+        command.env("PATH", "nowhere").args(args.split_whitespace()).stdin(stdin);
+        let output = command.output().unwrap();
         let ran = Ran::new(&format!("tiphys {args}"), &output);
         codes.push((name, ran.code, Some(code)));
         transcripts.insert(name.to_owned(), ran);

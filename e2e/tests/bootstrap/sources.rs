@@ -141,7 +141,7 @@ fn from_wherever_they_are(ground: &Ground) {
     let (code, _, stderr) = render(&start, ground, &tools);
     assert_eq!(code, Some(3), "{stderr}");
     let (_, found) = stderr.split_once("has the SHA-256 ").expect("a checksum");
-    let (found, rest) = found.split_once(", and ").expect("a checksum");
+    let (found, rest) = found.split_once(", but ").expect("a checksum");
     let (pinned, _) = rest.split_once(" is pinned").expect("a checksum");
     start.write(|text| elsewhere(text).replace(pinned, found));
     let (code, rendered, stderr) = render(&start, ground, &tools);

@@ -210,7 +210,7 @@ pub(crate) async fn a_conflict(world: Arc<World>) {
     });
     ground.site.apply(automated).await;
     let (code, _, stderr) = ground.run(&[]).await;
-    assert_eq!((code, stderr.contains("syncs by itself")), (Some(3), true), "{stderr}");
+    assert_eq!((code, stderr.contains("automated sync is enabled")), (Some(3), true), "{stderr}");
     ground.close().await;
 }
 
@@ -373,7 +373,7 @@ pub(crate) async fn what_is_missing(world: Arc<World>) {
 
     let (code, _, stderr) = ground.run_in_namespace("default").await;
     assert_eq!(code, Some(3), "{stderr}");
-    assert!(stderr.contains("there is no Argo CD in the namespace `default`"), "{stderr}");
+    assert!(stderr.contains("Argo CD not found in the namespace `default`"), "{stderr}");
     ground.close().await;
 }
 

@@ -94,8 +94,8 @@ pub(crate) async fn of_every_kind(world: Arc<World>) {
     for criterion in [&tcp, &encrypted] {
         asked.until(criterion, "").await;
     }
-    asked.until(&http(web, "/down", false), "it answers 503, not 200").await;
-    asked.until(&http(tls, "/down", true), "it answers 503, not 200").await;
+    asked.until(&http(web, "/down", false), "it answers 503, expected 200").await;
+    asked.until(&http(tls, "/down", true), "it answers 503, expected 200").await;
     let other = asked.found(&Criterion::Redis(at(web))).await;
     assert!(other.starts_with("it answers \"HTTP/1.1 400"), "{other}");
     let other = asked.found(&Criterion::Postgres(at(web))).await;
@@ -147,10 +147,10 @@ async fn of_a_resource(site: &Site, asked: &Asked) {
         })
     };
     let ready = resource("ConfigMap", "obj.data.phase == 'Ready'");
-    let absent = format!("it is not there yet, in {}", asked.namespace);
+    let absent = format!("not found yet in {}", asked.namespace);
     assert_eq!(asked.found(&ready).await, absent);
     let unknown = asked.found(&resource("Nothing", "true")).await;
-    assert_eq!(unknown, "the cluster does not know Nothing of v1 yet");
+    assert_eq!(unknown, "the cluster does not have the kind Nothing of v1 yet");
     let write = async |data: Value| {
         let metadata = json!({ "name": "state", "namespace": asked.namespace });
         site.apply(json!({
@@ -206,15 +206,15 @@ pub(crate) async fn in_a_run(world: Arc<World>) {
     let why = said(&world, &["why", "crit-run-db", "-f", file.path()]).await;
     let found = format!("redis here:{port}: connection refused");
     assert!(why.contains(&format!("crit-run-db is converging: {found}")), "{why}");
-    assert!(why.contains("do the platform's own health criteria hold?"), "{why}");
-    let own = "do the platform's own health criteria hold?";
+    assert!(why.contains("are the platform's own health criteria met?"), "{why}");
+    let own = "are the platform's own health criteria met?";
     let name = site.platform.name.as_str();
     let alone = said(&world, &["why", "crit-run-db", "--platform", name]).await;
     assert!(alone.contains(&format!("crit-run-db is converging: {found}")), "{alone}");
     let answer = alone.lines().find(|line| line.contains(own)).unwrap_or_default();
     assert!(answer.contains(" no ") && answer.contains(&found), "{alone}");
     let why = said(&world, &["why", "crit-run-slow", "-f", file.path()]).await;
-    assert!(why.contains("not of Slow/slow"), "{why}");
+    assert!(why.contains("not for Slow/slow"), "{why}");
 
     // From inside the cluster it is reached by the address of the machine.
     let server = Server::redis(port, &["--bind", "0.0.0.0", "--protected-mode", "no"]);

@@ -23,7 +23,7 @@ fn ways() -> [(&'static str, Behaviour, &'static str); 5] {
         ),
         ("degraded", Behaviour::Degrades { after: Duration::from_secs(1) }, "it is Degraded"),
         ("refused", Behaviour::FailsToSync, "the sync failed: one or more objects failed to apply"),
-        ("broken", Behaviour::InvalidManifest, "it cannot be compared with its source"),
+        ("broken", Behaviour::InvalidManifest, "Argo CD cannot compare it with its source"),
         ("drifting", Behaviour::StaysOutOfSync, "still OutOfSync after the sync: Deployment/"),
     ]
 }

@@ -244,10 +244,10 @@ pub(crate) async fn nothing_of_others_is_taken(world: Arc<World>) {
     let (code, said) = run(&world, "deploy", &file).await;
     assert_eq!(code, Some(3), "{said}");
     for text in [
-        "Argo CD does not judge health by the plan's definitions",
+        "Argo CD's health definitions differ from the plan's",
         "- if ceph.health == \"HEALTH_FINE\" then",
         "+ if ceph.health == \"HEALTH_OK\" then",
-        "`tiphys configure` installs them",
+        "run `tiphys configure` to install the plan's definitions",
     ] {
         assert!(said.contains(text), "no `{text}` in:\n{said}");
     }

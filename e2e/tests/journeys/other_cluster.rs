@@ -49,7 +49,7 @@ pub(crate) async fn is_not_mistaken_for_this_one(world: Arc<World>) {
     let (code, _, stderr) = tiphys::said(&tiphys::run(&arguments(&file), &world.kubeconfig).await);
     assert_eq!(code, Some(1), "{stderr}");
     let unseen =
-        format!("it runs on the cluster {cluster}; Argo CD does not let this account read");
+        format!("it runs on the cluster {cluster}; Argo CD does not allow this account to read");
     assert!(stderr.contains(&unseen), "a pod of that name here is another one: {stderr}");
 
     let told = teardown(&world, &file, &[], 0).await;

@@ -46,7 +46,7 @@ pub(crate) async fn of_what_is_not_ready(world: Arc<World>) {
         &file,
         &world.kubeconfig,
         3,
-        &["there is no token to deploy the platform `ref` with", "tiphys configure"],
+        &["the deploy token of the platform `ref` is missing", "tiphys configure"],
     )
     .await;
     let elsewhere = site.platform_file_with(|text| {
@@ -57,7 +57,7 @@ pub(crate) async fn of_what_is_not_ready(world: Arc<World>) {
         &elsewhere,
         &world.kubeconfig,
         3,
-        &["there is no Argo CD in the namespace `default`", "spec.argocd.namespace"],
+        &["Argo CD not found in the namespace `default`", "spec.argocd.namespace"],
     )
     .await;
 
@@ -104,8 +104,8 @@ pub(crate) async fn of_an_app_without_application(world: Arc<World>) {
     let file = site.platform_file();
     configure(&world, &file).await;
     // Nobody else could create it, so it is not awaited for long.
-    let missing = "there is no Application for lack-api";
-    let why = "no generator has created them within 5 s";
+    let missing = "no Application found for lack-api";
+    let why = "no generator created them within 5 s";
     let next = "add them to the root app's source";
     refused(&file, &world.kubeconfig, 5, &[missing, why, next]).await;
     let held = world.held(&site.platform.project).await;

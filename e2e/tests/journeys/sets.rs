@@ -100,7 +100,7 @@ pub(crate) async fn as_generators(world: Arc<World>) {
     assert!(before.writes(&site).operations().is_empty(), "nothing was synced");
 
     let told = teardown(&world, &file, &["--scope", "app:sets-web"], 3).await;
-    assert!(told.stderr.contains("the ApplicationSet `sets-all` has created it"));
+    assert!(told.stderr.contains("the ApplicationSet `sets-all` created it"));
     let before = Mark::now(&world);
     let told = teardown(&world, &file, &[], 0).await;
     assert_eq!(told.events.last().expect("events")["counts"]["removed"], 3);

@@ -147,7 +147,7 @@ pub(crate) async fn of_a_healthy_platform(world: Arc<World>) {
     assert_eq!(well["rootCauses"], serde_json::json!([]));
     assert_eq!(well["bypasses"], serde_json::json!([]), "{well:#}");
     let (code, stdout, _) = eye.look(&["validate"]).await;
-    assert_eq!((code, &*stdout), (Some(0), "platform stat-well is well: 3 apps\n"));
+    assert_eq!((code, &*stdout), (Some(0), "platform stat-well is healthy: 3 apps\n"));
 
     // Somebody who does not ask a run.
     let (app, project) = ("stat-well-web", site.platform.project.clone());

@@ -113,7 +113,7 @@ pub(crate) async fn of_the_reference_platform(world: Arc<World>) {
 
     let told = teardown(&world, &file, &[], 0).await;
     assert!(
-        told.stderr.contains("nothing of the platform `down-reference` is there"),
+        told.stderr.contains("nothing to do: found nothing of the platform `down-reference`"),
         "{}",
         told.stderr
     );
@@ -222,7 +222,7 @@ pub(crate) async fn of_a_scope(world: Arc<World>) {
 
     let told = teardown(&world, &file, &["--scope", "app:part-a"], 1).await;
     let cause = told.of("step-failed", "part-b")["cause"].clone();
-    assert_eq!(cause, "it lies outside the scope and depends on what is to be removed");
+    assert_eq!(cause, "it is outside the scope and depends on an app to be removed");
     assert!(there("part-a").await && there("part-b").await, "nothing was removed");
 
     teardown(&world, &file, &["--scope", "app:part-c"], 0).await;

@@ -34,7 +34,7 @@ pub(crate) async fn of_what_a_run_passes_over(world: Arc<World>) {
     }
     site.commit("both change");
     let scoped = said(&world, &file, &["--scope", "app:warn-api"]).await;
-    let outside = "warning: `warn-db` lies outside the scope and is Healthy, but OutOfSync";
+    let outside = "warning: `warn-db` is outside the scope and Healthy, but OutOfSync";
     assert!(scoped.contains(outside), "{scoped}");
     deploy(&world, &file, 0).await;
 

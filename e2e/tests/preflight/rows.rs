@@ -142,7 +142,7 @@ async fn tools(rows: &mut Rows) {
         "3.11.3",
         "0.23.1",
         "1.5",
-        "another program of this name",
+        "another program with this name",
         "not installed",
         "not installed",
         "not installed",
@@ -257,7 +257,7 @@ async fn connectivity(rows: &mut Rows) {
             setting.write("credentials/git/known_hosts", &other);
         })
         .await;
-    assert!(seen.found(&row).starts_with("its host key is not known, or another"));
+    assert!(seen.found(&row).starts_with("its host key is unknown or has changed"));
 }
 
 async fn credentials(rows: &mut Rows) {
@@ -294,7 +294,7 @@ async fn absence(rows: &mut Rows) {
     let foreign = ["absence Argo CD", "absence Argo Workflows", "absence Argo Events"];
     let seen = rows.spoil(3, &foreign, |_| ()).await;
     let found = seen.found("absence Argo Events");
-    assert_eq!(found, "somebody else's: the namespace pre-rows-events");
+    assert_eq!(found, "not installed by Tiphys: the namespace pre-rows-events");
     without_namespaces(&namespaces, &names).await;
 }
 
@@ -318,7 +318,7 @@ pub(crate) async fn logins_of_registries(ground: Arc<Ground>) {
     let seen = rows.spoil(code, &[], |setting| log_in(setting, password.trim())).await;
     assert_eq!(seen.found(&row), "accepted");
     let seen = rows.spoil(4, &[&row], |setting| log_in(setting, "wrong")).await;
-    assert_eq!(seen.found(&row), "the registry answers 401");
+    assert_eq!(seen.found(&row), "the registry answers with HTTP 401");
     assert!(!seen.report.to_string().contains("wrong"), "{:#}", seen.report);
     rows.spoil(3, &["credentials registry"], |setting| {
         setting.write("credentials/registry/config.json", "{}");

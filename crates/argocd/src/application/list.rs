@@ -20,7 +20,7 @@ pub async fn list<K: Clone + Debug + DeserializeOwned>(
     let mut page = ListParams::default().limit(PAGE);
     loop {
         let listed = applications.list(&page).await;
-        let listed = listed.map_err(RequestError::because("the Applications cannot be listed"))?;
+        let listed = listed.map_err(RequestError::because("cannot list the Applications"))?;
         found.extend(listed.items.into_iter().filter(&mut wanted));
         match listed.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => page = page.continue_token(&token),

@@ -14,7 +14,7 @@ use super::{Application, OPERATION_INFO, Operation, OperationState, Spec, hydrat
 
 /// An Application that cannot be judged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the Application `{app}` has {what} that cannot be read: `{found}`")]
+#[error("the Application `{app}` has an invalid {what}: `{found}`")]
 pub struct Unreadable {
     pub app: String,
     pub what: &'static str,
@@ -60,7 +60,7 @@ impl Application {
     /// Versions are numbers that grow, since Kubernetes 1.35 by contract and before in practice.
     pub fn version(&self) -> Result<u64, Unreadable> {
         let version = self.metadata.resource_version.as_deref().unwrap_or_default();
-        version.parse().map_err(|_| self.unreadable("a resourceVersion", version))
+        version.parse().map_err(|_| self.unreadable("resourceVersion", version))
     }
 
     pub fn annotation(&self, name: &str) -> Option<&str> {
@@ -87,7 +87,7 @@ impl Application {
             "Succeeded" => OperationPhase::Succeeded,
             "Failed" => OperationPhase::Failed,
             "Error" => OperationPhase::Error,
-            other => return Err(self.unreadable("an operation phase", other)),
+            other => return Err(self.unreadable("operation phase", other)),
         };
         let result = state.sync_result.as_ref();
         Ok(LastOperation {

@@ -62,7 +62,7 @@ impl FieldsClient {
                 return Ok(application);
             }
         }
-        let message = format!("no refresh within {} s", REFRESH_TIMEOUT.as_secs());
+        let message = format!("the refresh did not finish within {} s", REFRESH_TIMEOUT.as_secs());
         Err(CallError::Unanswered { message })
     }
 

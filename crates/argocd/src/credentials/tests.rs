@@ -105,7 +105,7 @@ async fn what_lacks_is_told_with_who_makes_it() {
     let empty = [("handed-out", json!({ "token": "" }))];
     for (secrets, why) in [
         (&[][..], "the Secret handed-out does not exist in the namespace argocd"),
-        (&empty[..], "the Secret handed-out has no `token`"),
+        (&empty[..], "the Secret handed-out has no key `token`"),
     ] {
         let told = found(argocd, Purpose::Deploy, secrets).await.unwrap_err().explain();
         assert_eq!((told.exit, told.why.as_str()), (Exit::Configuration, why));

@@ -179,7 +179,7 @@ fn unanswered(message: String) -> CallError {
 
 impl CallError {
     pub(super) fn unreadable(error: &serde_json::Error) -> Self {
-        unanswered(format!("an answer that cannot be read: {error}"))
+        unanswered(format!("invalid response: {error}"))
     }
 }
 

@@ -42,9 +42,9 @@ impl Explain for CertificateError {
             CertificateError::Unreadable(error) => chain(error),
             CertificateError::Unusable(error) => chain(error),
             CertificateError::Unverifiable(error) => chain(error),
-            CertificateError::None => "there is no certificate in it".to_owned(),
+            CertificateError::None => "it contains no certificate".to_owned(),
         };
-        Explanation::new(Exit::Configuration, "Argo CD's certificate cannot be used", why)
+        Explanation::new(Exit::Configuration, "cannot use Argo CD's certificate", why)
     }
 }
 

@@ -52,6 +52,6 @@ mod tests {
         assert_eq!(read(json!({})), Ok(vec![]));
         assert_eq!(read(json!({ "manifests": null })), Ok(vec![]));
         let error = read(json!({ "manifests": ["{"] })).unwrap_err();
-        assert!(error.to_string().starts_with("an answer that cannot be read"), "{error}");
+        assert!(error.to_string().starts_with("invalid response"), "{error}");
     }
 }

@@ -44,9 +44,9 @@ impl Explain for PodError {
             PodError::NoneReady { namespace } => {
                 let [manifests, chart] = SELECTORS;
                 format!(
-                    "no pod with the labels {manifests}, or {chart}, is ready in the namespace \
-                     {namespace}; if the server's pods have other labels, set `spec.argocd.server` to \
-                     its address"
+                    "no pod with the labels {manifests} or {chart} is ready in the namespace \
+                     {namespace}; if the server's pods have other labels, set `spec.argocd.server` \
+                     to the address of the server"
                 )
             }
             PodError::SeveralServers { namespace, instances } => format!(

@@ -27,7 +27,7 @@ use super::pods::{PodError, ServerPods};
 use super::stream::{Duplex, Stream};
 
 /// What is said when it cannot be connected to.
-pub(super) const UNREACHABLE: &str = "Argo CD's API server cannot be reached";
+pub(super) const UNREACHABLE: &str = "cannot reach Argo CD's API server";
 
 pub(super) type Http = hyper_util::client::legacy::Client<Endpoint, Full<Bytes>>;
 
@@ -79,12 +79,12 @@ impl Explain for EndpointError {
             EndpointError::Pod(error) => error.explain(),
             EndpointError::Name(error) => unreachable(chain(error)),
             // A run wraps these, and keeps nothing but the reason.
-            EndpointError::Connect { address, source } => unreachable(format!(
-                "{address}, which `spec.argocd.server` names: {}",
-                chain(source)
-            )),
+            EndpointError::Connect { address, source } => {
+                unreachable(format!("{address} (from `spec.argocd.server`): {}", chain(source)))
+            }
             EndpointError::Handshake { address: Some(address), source } => unreachable(format!(
-                "TLS with {address}: {}; `spec.argocd.ca` names the authority that is trusted",
+                "TLS with {address}: {}; set `spec.argocd.ca` to the authority that signed its \
+                 certificate",
                 chain(source)
             )),
             EndpointError::Handshake { address: None, source } => unreachable(chain(source)).hint(

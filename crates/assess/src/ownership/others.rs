@@ -50,9 +50,11 @@ impl FromStr for Others {
             || group == Some("")
             || text.contains(|c: char| c == '/' || c.is_whitespace())
         {
-            return Err("give a kind, as `Certificate` or `certificates.cert-manager.io`, or a \
-                        namespace"
-                .to_owned());
+            return Err(
+                "must be a kind, such as `Certificate` or `certificates.cert-manager.io`, \
+                        or a namespace"
+                    .to_owned(),
+            );
         }
         let is_kind = group.is_some() || name.starts_with(|first: char| first.is_ascii_uppercase());
         Ok(if is_kind {

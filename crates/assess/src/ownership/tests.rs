@@ -77,7 +77,7 @@ fn what_an_object_says_itself() {
     let sync = "argocd.argoproj.io/sync-options";
     let key = "sealedsecrets.bitnami.com/sealed-secrets-key";
     let other = "foreign: the Application `blog` has applied it";
-    let unmarked = "foreign: nothing says that it was made for the platform";
+    let unmarked = "foreign: nothing shows that it belongs to the platform";
     let kept = "kept: it has the sync option `Delete=false`";
     for (object, expected) in [
         (object("ConfigMap:shop/a").tracked("shop"), "ours"),
@@ -114,7 +114,7 @@ fn what_an_object_says_itself() {
         ),
         (
             object("ConfigMap:shop/a").labelled("tiphys.dev/platform", "test"),
-            "foreign: the platform `test` has made it",
+            "foreign: the platform `test` has created it",
         ),
         (object("ConfigMap:shop/a").labelled("tiphys.dev/platform", "prod"), "ours"),
         (object("ServiceAccount:shop/default"), "ambient"),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::resources::Resources;
-use super::{Check, Problem, Requirement, Section, Trouble, Version};
+use super::{Check, NO_CLUSTER, Problem, Requirement, Section, Trouble, Version};
 
 /// As old as the oldest kubectl that may be used.
 const KUBERNETES: Version = Version::new(1, 28, 0);
@@ -52,15 +52,15 @@ fn api() -> Requirement {
 }
 
 fn authentication() -> Requirement {
-    requirement("authentication", "may create namespaces")
+    requirement("authentication", "can create namespaces")
 }
 
 fn rights() -> Requirement {
-    requirement("rights", "all that bootstrap asks for")
+    requirement("rights", "all that bootstrap needs")
 }
 
 fn nodes() -> Requirement {
-    requirement("nodes", "Ready, at least one of them for any pod")
+    requirement("nodes", "Ready, at least one schedulable")
 }
 
 fn dns() -> Requirement {
@@ -80,10 +80,10 @@ fn resources(needed: Option<Resources>) -> Requirement {
     requirement("resources", needed)
 }
 
-/// All of it, where the cluster cannot even be asked, or does not accept who asks.
+/// All rows, for a cluster that cannot be reached or rejects the credentials.
 #[must_use]
 pub fn out_of_reach(problem: &Problem, needed: Option<Resources>) -> Vec<Check> {
-    let skip = |requirement: Requirement| requirement.skipped("the cluster cannot be asked");
+    let skip = |requirement: Requirement| requirement.skipped(NO_CLUSTER);
     let (answer, login) = match problem.trouble {
         Trouble::Unreachable => (api().unknown(problem), skip(authentication())),
         Trouble::Rejected => (api().passed("answers"), authentication().unknown(problem)),
@@ -105,18 +105,16 @@ pub fn reached(said: &str) -> [Check; 2] {
     [answered, judged]
 }
 
-/// Whether who asks may create namespaces; `installs`: whether that is needed.
+/// Whether the caller may create namespaces; `installs`: whether that is needed.
 #[must_use]
 pub fn judge_authentication(may: &Result<bool, Problem>, installs: bool) -> Check {
     match may {
         Ok(true) => authentication().passed("yes"),
-        Ok(false) if !installs => {
-            authentication().passed("accepted; nothing is installed, so that is enough")
-        }
+        Ok(false) if !installs => authentication().passed("accepted; nothing to install"),
         Ok(false) => authentication().failed(
             Trouble::Rejected,
-            "accepted, but may not create namespaces",
-            "use a kubeconfig of somebody who has cluster-admin, or an equivalent role",
+            "accepted, but cannot create namespaces",
+            "use a kubeconfig with cluster-admin or an equivalent role",
         ),
         Err(problem) => authentication().unknown(problem),
     }
@@ -129,7 +127,7 @@ pub fn judge_rights(missing: &Result<Vec<String>, Problem>, asked: usize) -> Che
         Ok(missing) if missing.is_empty() => rights().passed(format!("all {asked}")),
         Ok(missing) => {
             let found = format!("{} of {asked} are missing: {}", missing.len(), missing.join(", "));
-            let next = "give the account cluster-admin, or a role that has these";
+            let next = "give the account cluster-admin, or a role with these rights";
             rights().failed(Trouble::Rejected, found, next)
         }
         Err(problem) => rights().unknown(problem),
@@ -145,7 +143,7 @@ pub fn no_rights_needed(why: &str) -> Check {
 /// How many of CoreDNS's pods are ready, and how many there are.
 #[must_use]
 pub fn judge_dns(pods: &Result<(usize, usize), Problem>) -> Check {
-    let next = "`kubectl -n kube-system get pods -l k8s-app=kube-dns` shows them";
+    let next = "run `kubectl -n kube-system get pods -l k8s-app=kube-dns` to see them";
     match pods {
         Ok((_, 0)) => dns().failed(Trouble::Missing, "no pod with k8s-app=kube-dns", next),
         Ok((0, all)) => dns().failed(Trouble::Missing, format!("0 of {all} pods ready"), next),
@@ -163,7 +161,7 @@ pub fn judge_nodes(found: &Result<Vec<Node>, Problem>, needed: Option<Resources>
     let all = match found {
         Ok(all) => all,
         Err(problem) => {
-            let why = "the nodes cannot be listed";
+            let why = "cannot list the nodes";
             let rest = [workers().skipped(why), resources(needed).skipped(why)];
             return [nodes().unknown(problem)].into_iter().chain(rest).collect();
         }
@@ -171,9 +169,9 @@ pub fn judge_nodes(found: &Result<Vec<Node>, Problem>, needed: Option<Resources>
     let usable: Vec<&Node> = all.iter().filter(|node| node.ready && node.worker).collect();
     let away: Vec<&str> =
         all.iter().filter(|node| !node.ready).map(|node| node.name.as_str()).collect();
-    let next = "`kubectl describe node` says why; repair or remove what is not Ready";
+    let next = "run `kubectl describe node` to see why; repair or remove nodes that are not Ready";
     let ready = if usable.is_empty() {
-        let found = format!("none of {} is Ready and takes any pod", all.len());
+        let found = format!("none of {} is Ready and schedulable", all.len());
         nodes().failed(Trouble::Missing, found, next)
     } else if away.is_empty() {
         nodes().passed(format!("{} of {0} Ready", all.len()))
@@ -184,7 +182,7 @@ pub fn judge_nodes(found: &Result<Vec<Node>, Problem>, needed: Option<Resources>
     let enough = if count >= WORKERS {
         workers().passed(count.to_string())
     } else {
-        let next = "with fewer, nothing survives the loss of a node; fine for a trial";
+        let next = "add nodes to survive the loss of one; fewer are fine for a trial";
         workers().warned(count.to_string(), next)
     };
     let given = usable.iter().map(|node| node.allocatable);
@@ -192,7 +190,7 @@ pub fn judge_nodes(found: &Result<Vec<Node>, Problem>, needed: Option<Resources>
     let room = if given.covers(needed.unwrap_or_default()) {
         resources(needed).passed(format!("{given} allocatable"))
     } else {
-        let next = "add nodes, or larger ones; otherwise pods of the primitives stay Pending";
+        let next = "add more or larger nodes; otherwise pods of the primitives stay Pending";
         resources(needed).warned(format!("{given} allocatable"), next)
     };
     vec![ready, enough, room]

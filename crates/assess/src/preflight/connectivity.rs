@@ -118,14 +118,9 @@ pub fn unnamed(all: &[Endpoint]) -> Vec<Check> {
         (
             "registry",
             &[Purpose::Registry, Purpose::Mirror],
-            "the platform file names none: neither `bootstrap.endpoints.registries` nor \
-             `bootstrap.images`",
+            "neither `bootstrap.endpoints.registries` nor `bootstrap.images` is set",
         ),
-        (
-            "charts",
-            &[Purpose::Charts],
-            "the platform file names none in `bootstrap.endpoints.charts`",
-        ),
+        ("charts", &[Purpose::Charts], "`bootstrap.endpoints.charts` is not set"),
     ];
     let missing = rows.into_iter().filter(|(_, purposes, _)| !named(purposes));
     missing.map(|(name, _, why)| requirement(name.to_owned()).skipped(why)).collect()
@@ -145,7 +140,7 @@ pub fn judge(endpoint: &Endpoint, tried: &Tried) -> (Check, Reach) {
             (requirement.failed(Trouble::Missing, why, next), Reachable::No, why)
         }
         Tried::NotTried(why) => {
-            let next = "try it by hand from a node of the cluster";
+            let next = "try it manually from a node of the cluster";
             (requirement.warned(why, next), Reachable::NotTried, why)
         }
     };

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::address::registry;
-use super::{Check, Problem, Requirement, Section, Trouble};
+use super::{Check, NO_CLUSTER, Problem, Requirement, Section, Trouble};
 
 /// The fourth output of Phase 0, for one credential.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -68,9 +68,7 @@ pub fn kubeconfig(works: &Result<(), Problem>) -> Judged {
             Trouble::Missing => (requirement.unknown(problem), State::Missing),
             Trouble::Rejected => (requirement.unknown(problem), State::Rejected),
             // That is said once, where it belongs.
-            Trouble::Unreachable => {
-                (requirement.skipped("the cluster cannot be asked"), State::NotTried)
-            }
+            Trouble::Unreachable => (requirement.skipped(NO_CLUSTER), State::NotTried),
         },
     };
     let credential =
@@ -115,22 +113,20 @@ fn judge(
             (accepted.passed("accepted"), State::Accepted)
         }
         Login::Rejected(why) => {
-            let next = "replace it by one that is valid and has the right to read";
+            let next = "replace it with a valid one that can read";
             (accepted.failed(Trouble::Rejected, why, next), State::Rejected)
         }
         Login::NotNeeded if strict => {
-            let found = "none, and none is asked for";
+            let found = "none, and none is required";
             (accepted.failed(Trouble::Missing, found, put), State::NotNeeded)
         }
-        Login::NotNeeded => {
-            (accepted.passed("not needed: it can be read without"), State::NotNeeded)
-        }
+        Login::NotNeeded => (accepted.passed("not needed for reading"), State::NotNeeded),
         Login::Wanted => {
-            (accepted.failed(Trouble::Missing, "none, but one is asked for", put), State::Missing)
+            (accepted.failed(Trouble::Missing, "none, but one is required", put), State::Missing)
         }
         Login::NotTried(why) => (accepted.skipped(why), State::NotTried),
         Login::Unanswered(why) => {
-            let next = "make sure that it can be reached from here, or try it by hand";
+            let next = "make sure that it is reachable from here, or try it manually";
             (accepted.warned(why, next), State::NotTried)
         }
     };
@@ -144,23 +140,24 @@ fn judge_write(held: Requirement, write: &Write) -> (Check, Option<bool>) {
     match write {
         Write::Denied => (held.passed("cannot write"), Some(false)),
         Write::Granted => {
-            let next = "use one that can only read: what the cluster holds may leak";
+            let next = "use a read-only one: credentials in the cluster can leak";
             (held.warned("can write", next), Some(true))
         }
-        Write::NotKnown(why) => (held.skipped(format!("not known: {why}")), None),
+        Write::NotKnown(why) => (held.skipped(format!("unknown: {why}")), None),
     }
 }
 
 /// For the DNS provider there are only files: what they are for, only the provider knows.
 #[must_use]
 pub fn dns(files: usize, folder: &str, strict: bool) -> Judged {
-    let requirement = requirement("dns", "there; only the provider could try them");
-    let next = format!("put what the DNS provider asks for into {folder}/dns, if an app needs it");
+    let requirement = requirement("dns", "present (not checked)");
+    let next = format!("put the DNS provider's credentials into {folder}/dns if an app needs them");
     let (check, state) = match files {
         0 if strict => (requirement.failed(Trouble::Missing, "none", next), State::Missing),
-        0 => (requirement.warned("none", next), State::Missing),
-        1 => (requirement.passed("1 file, not tried"), State::NotTried),
-        count => (requirement.passed(format!("{count} files, not tried")), State::NotTried),
+        // Whether an app needs them, only its owner knows.
+        0 => (requirement.skipped("none given"), State::Missing),
+        1 => (requirement.passed("1 file, not checked"), State::NotTried),
+        count => (requirement.passed(format!("{count} files, not checked")), State::NotTried),
     };
     let detail = check.found.clone();
     (vec![check], Credential { name: "dns".to_owned(), state, can_write: None, detail })
@@ -176,7 +173,7 @@ pub fn no_registries(folder: &str, strict: bool) -> Judged {
         let next = format!("put a Docker configuration into {folder}/registry/config.json");
         (requirement.failed(Trouble::Missing, "none", next), State::Missing)
     } else {
-        let why = "there is no Docker configuration: images are pulled without";
+        let why = "no Docker configuration: images are pulled anonymously";
         (requirement.skipped(why), State::NotTried)
     };
     let detail = check.found.clone();
@@ -239,7 +236,7 @@ mod tests {
 
     #[test]
     fn dns_is_only_counted() {
-        assert_eq!(outcomes(&dns(0, FOLDER, false)), ["warning"]);
+        assert_eq!(outcomes(&dns(0, FOLDER, false)), ["skipped"]);
         assert_eq!(outcomes(&dns(0, FOLDER, true)), ["fail"]);
         assert_eq!(outcomes(&dns(2, FOLDER, true)), ["pass"]);
     }

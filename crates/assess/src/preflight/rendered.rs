@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tiphys_model::bootstrap::Mirror;
 
-use super::{Check, Problem, Requirement, Section, Trouble};
+use super::{ABSENT_OR_INSTALLED, Check, NO_CLUSTER, Problem, Requirement, Section, Trouble};
 use by_app::{ByApp, count, elsewhere, noted, unrendered};
 pub use objects::{Kind, Rendered};
 
@@ -80,10 +80,10 @@ impl From<Problem> for NotRead {
 impl NotRead {
     fn why(&self) -> &str {
         match self {
-            NotRead::NoCluster => "the cluster cannot be asked",
-            NotRead::NoArgoCd => "there is no Argo CD in the cluster",
-            NotRead::NoApplications => "no app of the platform has an Application yet",
-            NotRead::NoApi => "only Argo CD's API says it, and `argocd.access` is `kubernetes`",
+            NotRead::NoCluster => NO_CLUSTER,
+            NotRead::NoArgoCd => "Argo CD not found in the cluster",
+            NotRead::NoApplications => "no app has an Application yet",
+            NotRead::NoApi => "needs Argo CD's API, but `argocd.access` is `kubernetes`",
             NotRead::Problem(problem) => &problem.why,
         }
     }
@@ -94,21 +94,21 @@ fn manifests() -> Requirement {
 }
 
 fn kinds() -> Requirement {
-    Requirement::new(Section::Cluster, "kinds of apps", "served, or an app brings the CRD")
+    Requirement::new(Section::Cluster, "kinds of apps", "served, or an app has the CRD")
 }
 
 fn images() -> Requirement {
-    Requirement::new(Section::Connectivity, "images of apps", "a mirror has them")
+    Requirement::new(Section::Connectivity, "images of apps", "available in a mirror")
 }
 
 fn namespaces() -> Requirement {
-    Requirement::new(Section::Absence, "namespaces of apps", "not there, or ours from before")
+    Requirement::new(Section::Absence, "namespaces of apps", ABSENT_OR_INSTALLED)
 }
 
 /// The four rows. `mirrors` are those of the platform file.
 #[must_use]
 pub fn judge(read: &Result<Look, NotRead>, mirrors: &[Mirror]) -> [Check; 4] {
-    let no_mirrors = "the platform file names no mirrors in `bootstrap.images`";
+    let no_mirrors = "no mirrors in `bootstrap.images`";
     match read {
         Ok(look) => [
             judge_manifests(look),
@@ -127,7 +127,7 @@ pub fn judge(read: &Result<Look, NotRead>, mirrors: &[Mirror]) -> [Check; 4] {
                 kinds().skipped(why),
                 images().skipped(if mirrors.is_empty() { no_mirrors } else { why }),
                 namespaces().skipped(if not_yet {
-                    "not known before Argo CD has rendered the root app"
+                    "unknown until Argo CD renders the root app"
                 } else {
                     why
                 }),
@@ -161,7 +161,7 @@ fn judge_manifests(look: &Look) -> Check {
         None => manifests().warned(
             reasons,
             if look.apps.iter().any(|app| matches!(app.rendered, Err(Unrendered::Failed(_)))) {
-                "correct the app's source, unless it needs what another app brings: then it renders \
+                "fix the app's source, unless it needs something from another app: then it renders \
                  once that app is deployed"
             } else {
                 "run this again: Argo CD keeps what it has rendered so far"
@@ -170,12 +170,12 @@ fn judge_manifests(look: &Look) -> Check {
         Some((Trouble::Rejected, _)) => manifests().failed(
             Trouble::Rejected,
             reasons,
-            "run `tiphys configure` with the same platform file: it sets up the token and its rights",
+            "run `tiphys configure` with this platform file: it sets up the token and its rights",
         ),
         Some((trouble, app)) => {
             let next = format!(
-                "`argocd app manifests {}` shows all of it; correct the app's source, or what Argo \
-                 CD needs to render it",
+                "run `argocd app manifests {}` to see the whole error; fix the app's source, or \
+                 whatever Argo CD needs to render it",
                 app.name
             );
             manifests().failed(trouble, reasons, next)
@@ -212,7 +212,7 @@ fn judge_kinds(look: &Look) -> Check {
         None => kinds().passed(noted(count(all.len(), "kind"), notes)),
         Some(unknown) => kinds().warned(
             noted(unknown, notes),
-            "add the app that brings the CRD, or check the spelling of `apiVersion` and `kind`",
+            "add the app that has the CRD, or check the spelling of `apiVersion` and `kind`",
         ),
     }
 }
@@ -237,8 +237,8 @@ fn judge_images(apps: &[App], mirrors: &[Mirror]) -> Check {
         None => images().passed(noted(count(all.len(), "image"), notes)),
         Some(uncovered) => images().warned(
             noted(uncovered, notes),
-            "copy them to a mirror and name it in `bootstrap.images`; without a way to their \
-             registries, their pods do not start",
+            "copy them to a mirror and add it to `bootstrap.images`; if the cluster cannot reach \
+             their registries, their pods do not start",
         ),
     }
 }
@@ -265,22 +265,22 @@ fn judge_namespaces(look: &Look) -> Check {
     match found.shown() {
         None => {
             let passed = match (synced.is_empty(), new.is_empty()) {
-                (true, true) => "no app goes to this cluster",
-                (false, true) => "ours from before",
-                (_, false) => "not there",
+                (true, true) => "no app deploys to this cluster",
+                (false, true) => "from synced apps",
+                (_, false) => "absent",
             };
             namespaces().passed(noted(passed, notes))
         }
         Some(found) => namespaces().warned(
             noted(found, notes),
             match applied {
-                None => "a teardown leaves a namespace that was there before; delete it now if it \
-                         is to go with the platform"
+                None => "a teardown keeps a namespace that existed before; delete it now if a \
+                         teardown should remove it"
                     .to_owned(),
                 Some(applied) => format!(
-                    "a teardown leaves a namespace that was there before, unless an app applies it: \
-                     Argo CD deletes {applied} with its app, and the teardown is refused while \
-                     somebody else's objects are in it"
+                    "a teardown keeps a namespace that existed before, unless an app applies it: \
+                     Argo CD deletes {applied} with its app, and the teardown is refused while it \
+                     contains objects that are not the platform's"
                 ),
             },
         ),

@@ -93,24 +93,24 @@ pub fn tool(tool: &Tool) -> Requirement {
 pub fn judge_tool(wanted: &Tool, ran: &Ran) -> Check {
     let requirement = tool(wanted);
     let Tool { name, args, minimum } = wanted;
-    let install = format!("install {name} {minimum} or newer where this runs, in a folder of PATH");
+    let install = format!("install {name} {minimum} or newer on this machine, in a folder of PATH");
     let said = match ran {
         Ran::Absent => return requirement.failed(Trouble::Missing, "not in PATH", install),
         Ran::Failed(why) => {
-            let next = format!("`{name} {}` must work here; repair it", args.join(" "));
+            let next = format!("make sure that `{name} {}` works on this machine", args.join(" "));
             return requirement.failed(Trouble::Missing, why, next);
         }
         Ran::Said(text) => text,
     };
     if *wanted == YQ && !is_the_right_yq(said) {
-        let next = format!("{install}: the one of https://github.com/mikefarah/yq");
-        return requirement.failed(Trouble::Missing, "another program of this name", next);
+        let next = format!("{install}: the one from https://github.com/mikefarah/yq");
+        return requirement.failed(Trouble::Missing, "another program with this name", next);
     }
     match Version::find(said) {
         Some(version) if version >= *minimum => requirement.passed(version.to_string()),
         Some(version) => requirement.failed(Trouble::Missing, version.to_string(), install),
         None => {
-            let found = format!("no version in what it says: {}", first_line(said));
+            let found = format!("no version in its output: {}", first_line(said));
             requirement.failed(Trouble::Missing, found, install)
         }
     }
@@ -153,14 +153,14 @@ pub fn judge_packages(ran: &Ran) -> Vec<Check> {
         let requirement = package(name);
         let text = match ran {
             Ran::Said(text) => text,
-            Ran::Absent => return unasked(requirement, "Ansible's Python is not there"),
+            Ran::Absent => return unasked(requirement, "Ansible's Python not found"),
             Ran::Failed(why) => return unasked(requirement, why),
         };
         let mut lines = text.lines().filter_map(|line| line.split_once(' '));
         if let Some((_, version)) = lines.find(|(package, _)| *package == name) {
             return requirement.passed(version);
         }
-        let next = format!("install the Python package {name} into the Python of Ansible");
+        let next = format!("install the Python package {name} for Ansible's Python");
         requirement.failed(Trouble::Missing, "not installed", next)
     };
     PACKAGES.into_iter().map(judge).collect()
@@ -168,7 +168,7 @@ pub fn judge_packages(ran: &Ran) -> Vec<Check> {
 
 /// What is missing is then Ansible, not what it would need.
 fn unasked(requirement: Requirement, why: &str) -> Check {
-    let next = "install Ansible, so that `ansible-playbook` and `ansible-galaxy` work here";
+    let next = "install Ansible: `ansible-playbook` and `ansible-galaxy` must work here";
     requirement.failed(Trouble::Missing, why, next)
 }
 
@@ -187,7 +187,7 @@ struct Listed {
 pub fn judge_collections(ran: &Ran) -> Vec<Check> {
     let listed = match ran {
         Ran::Said(text) => serde_json::from_str::<BTreeMap<String, BTreeMap<String, Listed>>>(text)
-            .map_err(|error| format!("ansible-galaxy does not answer in JSON: {error}")),
+            .map_err(|error| format!("ansible-galaxy did not print JSON: {error}")),
         Ran::Absent => Err("ansible-galaxy is not in PATH".to_owned()),
         Ran::Failed(why) => Err(why.clone()),
     };
@@ -200,7 +200,7 @@ pub fn judge_collections(ran: &Ran) -> Vec<Check> {
         // In whichever folder; the newest, if there are several.
         let all = folders.filter_map(|folder| folder.get(name));
         let found = all.filter_map(|listed| Version::find(&listed.version)).max();
-        let next = format!("`ansible-galaxy collection install '{name}:>={minimum}.0'`");
+        let next = format!("run `ansible-galaxy collection install '{name}:>={minimum}.0'`");
         match found {
             Some(version) if version >= minimum => requirement.passed(version.to_string()),
             Some(version) => requirement.failed(Trouble::Missing, version.to_string(), next),

@@ -60,14 +60,14 @@ pub fn checklist(app: &App, seen: &Observation, known: Known) -> [Check; 7] {
         None => seen.health.to_string(),
     };
     let (generation, lagging) = match seen.lagging.first() {
-        Some(resource) => (Answer::No, format!("not of {resource}")),
-        None if known.resources => (Answer::Yes, "of all that say so".to_owned()),
+        Some(resource) => (Answer::No, format!("not for {resource}")),
+        None if known.resources => (Answer::Yes, "all resources that report one".to_owned()),
         None => (Answer::Unknown, "the resources were not read".to_owned()),
     };
     let (criteria, unmet) = criteria(app, seen, known);
     [
-        check("has the last operation ended well, and is no other under way?", operation, ended),
-        check("did it apply what the source says now?", applied, revisions),
+        check("did the last operation succeed, and is no other running?", operation, ended),
+        check("did it apply the current revision of the source?", applied, revisions),
         check(
             "was health assessed after it ended?",
             Answer::of(is_assessed(seen)),
@@ -76,40 +76,42 @@ pub fn checklist(app: &App, seen: &Observation, known: Known) -> [Check; 7] {
         check("is it Synced, compared with its current spec?", compared, sync),
         check("is it Healthy?", Answer::of(seen.health == Health::Healthy), health),
         check("have controllers seen the newest generation?", generation, lagging),
-        check("do the platform's own health criteria hold?", criteria, unmet),
+        check("are the platform's own health criteria met?", criteria, unmet),
     ]
 }
 
 fn operation(seen: &Observation) -> (Answer, String) {
     if let Some(operation) = &seen.operation {
-        return (Answer::No, format!("an operation of {} is under way", operation.by));
+        return (Answer::No, format!("an operation by {} is running", operation.by));
     }
     let Some(last) = &seen.last else {
-        return (Answer::Yes, "there was none".to_owned());
+        return (Answer::Yes, "no operation yet".to_owned());
     };
     let by = &last.operation.by;
     match last.phase {
-        OperationPhase::Succeeded => (Answer::Yes, format!("that of {by} succeeded")),
-        OperationPhase::Running => (Answer::No, format!("that of {by} is running")),
-        OperationPhase::Terminating => (Answer::No, format!("that of {by} is being stopped")),
+        OperationPhase::Succeeded => (Answer::Yes, format!("the operation by {by} succeeded")),
+        OperationPhase::Running => (Answer::No, format!("the operation by {by} is running")),
+        OperationPhase::Terminating => {
+            (Answer::No, format!("the operation by {by} is being stopped"))
+        }
         OperationPhase::Failed | OperationPhase::Error => {
-            (Answer::No, format!("that of {by} failed: {}", last.message))
+            (Answer::No, format!("the operation by {by} failed: {}", last.message))
         }
     }
 }
 
 fn revisions(seen: &Observation) -> (Answer, String) {
     match &seen.last {
-        None if seen.sync == SyncStatus::Synced => (Answer::Yes, "nothing was to do".to_owned()),
+        None if seen.sync == SyncStatus::Synced => (Answer::Yes, "nothing to do".to_owned()),
         None => (Answer::No, "nothing has been applied".to_owned()),
         Some(last) if last.phase != OperationPhase::Succeeded => {
-            (Answer::No, "it has not succeeded".to_owned())
+            (Answer::No, "the operation has not succeeded".to_owned())
         }
         Some(last) if last.revisions == seen.revisions => (Answer::Yes, last.revisions.to_string()),
         Some(last) => {
             let applied = last.revisions.to_string();
             let applied = if applied.is_empty() { "nothing" } else { &applied };
-            (Answer::No, format!("{applied}, and the source says {}", seen.revisions))
+            (Answer::No, format!("{applied}, but the source is at {}", seen.revisions))
         }
     }
 }
@@ -117,8 +119,8 @@ fn revisions(seen: &Observation) -> (Answer, String) {
 fn assessment(seen: &Observation) -> String {
     let finished = seen.last.as_ref().and_then(|last| last.finished_at);
     match (seen.reconciled_at, finished) {
-        (None, _) => "it never was".to_owned(),
-        (Some(_), None) => "there was no operation that ended".to_owned(),
+        (None, _) => "never".to_owned(),
+        (Some(_), None) => "no operation has ended".to_owned(),
         (Some(reconciled), Some(finished)) => match reconciled.0 - finished.0 {
             0 => "in the same second".to_owned(),
             later @ 1.. => format!("{later} s after its end"),
@@ -132,7 +134,7 @@ fn comparison(app: &App, seen: &Observation) -> (Answer, String) {
         return (Answer::No, trouble.cause().to_string());
     }
     if !seen.compared_to_spec {
-        return (Answer::No, "it was compared with another spec".to_owned());
+        return (Answer::No, "it was compared with a different spec".to_owned());
     }
     let synced = Answer::of(seen.is_synced(&app.tolerate_drift));
     let word = match seen.sync {
@@ -141,7 +143,7 @@ fn comparison(app: &App, seen: &Observation) -> (Answer, String) {
         SyncStatus::Unknown => "Unknown",
     };
     let drifted: Vec<&str> = seen.drifted.iter().map(|drifted| &*drifted.resource).collect();
-    let tolerated = if synced == Answer::Yes { ", which is tolerated" } else { "" };
+    let tolerated = if synced == Answer::Yes { " (tolerated)" } else { "" };
     if drifted.is_empty() {
         return (synced, word.to_owned());
     }
@@ -150,7 +152,7 @@ fn comparison(app: &App, seen: &Observation) -> (Answer, String) {
 
 fn criteria(app: &App, seen: &Observation, known: Known) -> (Answer, String) {
     if !known.criteria {
-        let unknown = "the deployed graph does not say which there are; give the platform file";
+        let unknown = "the deployed graph does not contain them; pass the platform file";
         return (Answer::Unknown, unknown.to_owned());
     }
     match (app.health.len(), seen.unmet.first()) {
@@ -158,8 +160,8 @@ fn criteria(app: &App, seen: &Observation, known: Known) -> (Answer, String) {
             1 => (Answer::No, unmet.to_string()),
             more => (Answer::No, format!("{unmet}; and {} more", more - 1)),
         },
-        (0, None) => (Answer::Yes, "there are none".to_owned()),
-        (1, None) => (Answer::Yes, "the one that there is".to_owned()),
-        (count, None) => (Answer::Yes, format!("all {count}")),
+        (0, None) => (Answer::Yes, "none defined".to_owned()),
+        (1, None) => (Answer::Yes, "the only one is met".to_owned()),
+        (count, None) => (Answer::Yes, format!("all {count} are met")),
     }
 }

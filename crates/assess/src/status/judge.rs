@@ -97,7 +97,7 @@ pub(super) fn judge(app: &App, seen: Option<&Observation>, held: bool, role: Rol
     let synced = seen.is_synced(&app.tolerate_drift);
     let applied = last.is_some_and(|last| last.revisions == seen.revisions);
     if !synced && held && !applied {
-        return Judgement::new(State::Waiting, "a run has to sync it: automated sync is held");
+        return Judgement::new(State::Waiting, "a run must sync it: automated sync is held");
     }
     if !synced && last.is_none() && seen.compared_to_spec {
         return Judgement::new(State::Waiting, "it has never been synced");
@@ -154,7 +154,7 @@ fn unhealthy(seen: &Observation) -> Option<Judgement> {
 
 fn out_of_sync(app: &App, seen: &Observation, applied: bool) -> String {
     if seen.sync == SyncStatus::Unknown {
-        return "whether it is as its source says is unknown".to_owned();
+        return "its sync status is unknown".to_owned();
     }
     let names: Vec<&str> = seen.untolerated(&app.tolerate_drift).map(|d| &*d.resource).collect();
     let what = if applied { "still OutOfSync after its sync" } else { "it is OutOfSync" };
@@ -167,8 +167,8 @@ fn under_way(seen: &Observation) -> Option<String> {
     let last = seen.last.as_ref().filter(running);
     let operation = seen.operation.as_ref().or_else(|| last.map(|last| &last.operation))?;
     let mut text = match &operation.id {
-        Some(_) => "an operation of a run is under way".to_owned(),
-        None => format!("an operation of {} is under way", operation.by),
+        Some(_) => "an operation by a run is running".to_owned(),
+        None => format!("an operation by {} is running", operation.by),
     };
     // Argo CD tries again by itself: what it says is why the last attempt failed.
     if let Some(last) = last.filter(|last| last.finished_at.is_some() && !last.message.is_empty()) {

@@ -20,14 +20,15 @@ impl Explain for CriteriaOnOtherClusters {
             self.apps.iter().map(|(app, cluster)| format!("`{app}` on {cluster}")).collect();
         Explanation::new(
             Exit::Configuration,
-            format!("the health criteria of {} cannot be checked", names.join(", ")),
+            format!("cannot check the health criteria of {}", names.join(", ")),
             format!(
-                "Tiphys checks criteria on the cluster of Argo CD only; other clusters: {}",
+                "Tiphys checks criteria only on the cluster where Argo CD runs; on other clusters: \
+                 {}",
                 clusters.join(", ")
             ),
         )
         .hint(
-            "remove `health` of these apps from the platform file; a health script in argocd-cm \
+            "remove `health` from these apps in the platform file; a health script in argocd-cm \
              works on every cluster",
         )
     }

@@ -112,8 +112,8 @@ impl Outside {
 pub(super) fn stays_held(apps: &[String]) -> String {
     let (names, stay) = (apps.join(", "), if apps.len() == 1 { "stays" } else { "stay" });
     format!(
-        "{names} {stay} held: outside the scope, and changed by the root app; deploy the platform \
-         to let Argo CD sync again"
+        "{names} {stay} held: outside the scope, and changed by the root app; deploy the whole \
+         platform to let Argo CD sync again"
     )
 }
 

@@ -173,7 +173,7 @@ async fn an_app_that_nobody_creates_ends_it_before_the_graph_is_kept() {
     let server = argocd::server(&["a"]);
     let error = run(&server).await.unwrap_err();
     assert_eq!(error.explain().exit, Exit::NotFound);
-    assert_eq!(error.explain().what, "there is no Application for b");
+    assert_eq!(error.explain().what, "no Application found for b");
     assert_eq!(steps(&server), [&BEFORE[..5], &["give up the Lease"]].concat());
 }
 
@@ -222,7 +222,7 @@ async fn a_lease_that_cannot_be_given_up_is_said_unless_something_worse_is() {
     let server = argocd::server(&["a", "b"]);
     server.next_where(given_up, Answer::refused(403, "no"));
     let error = run(&server).await.unwrap_err();
-    assert!(error.explain().what.contains("cannot be given up"), "{error}");
+    assert!(error.explain().what.contains("cannot release"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -263,7 +263,7 @@ async fn criteria_on_another_cluster_are_refused_before_anything_is_held() {
     server.put(&argocd::application("b"), on_edge("b"));
     let error = with_a_criterion(&server).run(&|_| {}).await.unwrap_err().explain();
     assert_eq!(error.exit, Exit::Configuration);
-    assert_eq!(error.what, "the health criteria of b cannot be checked");
+    assert_eq!(error.what, "cannot check the health criteria of b");
     assert!(error.why.ends_with("other clusters: `b` on edge"), "{}", error.why);
     assert_eq!(steps(&server), ["take the Lease", "refresh prod-root", "give up the Lease"]);
 }
@@ -280,7 +280,7 @@ async fn criteria_on_another_cluster_are_refused_before_any_app_is_synced() {
     };
     let deploy = with_a_criterion(&server);
     let (ended, ()) = tokio::join!(deploy.run(&|_| {}), create);
-    assert_eq!(ended.unwrap_err().explain().what, "the health criteria of b cannot be checked");
+    assert_eq!(ended.unwrap_err().explain().what, "cannot check the health criteria of b");
     assert_eq!(steps(&server), [&BEFORE[..5], &["give up the Lease"]].concat());
 }
 
@@ -342,7 +342,7 @@ async fn what_others_do_not_let_through_is_told_before_anything_is_changed() {
     let waited = tokio::time::timeout(Duration::from_secs(600), run).await;
     assert!(waited.is_err(), "it waits for the window to end");
     let window = "the sync window `deny * * * * *` for 24h is open";
-    let told = ["`b` cannot be synced now", "`b` waits with its sync"];
+    let told = ["cannot sync `b` now", "`b` waits to be synced"];
     assert_eq!(*warnings.borrow(), told.map(|told| format!("{told}: {window}")));
 }
 
@@ -440,6 +440,6 @@ async fn a_project_of_another_platform_is_left_alone() {
     server.put(PROJECT, json!({ "metadata": { "labels": labels }, "spec": {} }));
     let error = run(&server).await.unwrap_err().explain();
     assert_eq!(error.exit, Exit::Configuration);
-    assert_eq!(error.what, "the AppProject `apps` belongs to another platform than `prod`");
+    assert_eq!(error.what, "the AppProject `apps` belongs to another platform, not to `prod`");
     assert_eq!(steps(&server), ["take the Lease", "give up the Lease"]);
 }

@@ -39,33 +39,32 @@ impl Explain for RunError {
     fn explain(&self) -> Explanation {
         match self {
             RunError::Denied { doing, app, refusal, source } => {
-                let what = format!("Argo CD does not let this account {doing} `{app}`");
+                let what = format!("Argo CD does not allow this account to {doing} `{app}`");
                 let told = Explanation::new(Exit::Credentials, what, source.to_string());
                 told.hint(match refusal {
-                    Refusal::Unauthenticated => "`tiphys configure` makes a new token",
+                    Refusal::Unauthenticated => "run `tiphys configure` to create a new token",
                     // Kubernetes has refused it to Argo CD, which passes that on.
                     _ if source.to_string().contains(OF_KUBERNETES) => {
-                        "Argo CD's own ServiceAccount lacks the right: give it a Role in that \
-                         namespace"
+                        "give Argo CD's own ServiceAccount a Role with this right in that namespace"
                     }
-                    _ => "`tiphys configure` gives the account its rights",
+                    _ => "run `tiphys configure` to give the account its rights",
                 })
             }
             RunError::Unreadable { app, source } => Explanation::new(
                 Exit::Failed,
-                format!("the Application `{app}` cannot be judged"),
+                format!("cannot evaluate the Application `{app}`"),
                 source.to_string(),
             ),
             RunError::Illegal(illegal) => Explanation::new(
                 Exit::Failed,
-                "the run contradicts itself, so it was stopped",
+                "internal error: the run reached an invalid state and was stopped",
                 illegal.to_string(),
             )
-            .hint("this is a mistake in Tiphys: please report it with the command"),
+            .hint("this is a bug in Tiphys: please report it with the command that you ran"),
             RunError::WatchEnded => Explanation::new(
                 Exit::Failed,
-                "the watch on Applications has ended",
-                "it should never",
+                "the watch on Applications ended",
+                "it must not end during a run",
             ),
             RunError::Watch(error) => error.explain(),
             RunError::Hold(error) => error.explain(),
@@ -89,10 +88,10 @@ mod tests {
         };
         assert_eq!(
             next("permission denied: applications, sync"),
-            "`tiphys configure` gives the account its rights"
+            "run `tiphys configure` to give the account its rights"
         );
         let argocd = "applications.argoproj.io \"a\" is forbidden: User \
                       \"system:serviceaccount:argocd:argocd-server\" cannot update resource";
-        assert!(next(argocd).starts_with("Argo CD's own ServiceAccount lacks the right"));
+        assert!(next(argocd).starts_with("give Argo CD's own ServiceAccount a Role"));
     }
 }

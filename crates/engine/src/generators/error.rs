@@ -102,16 +102,16 @@ pub enum GeneratorError {
 impl Explain for GeneratorError {
     fn explain(&self) -> Explanation {
         let cannot_be_synced = |exit, generator: &str, why: String| {
-            Explanation::new(exit, format!("the generator `{generator}` cannot be synced"), why)
+            Explanation::new(exit, format!("cannot sync the generator `{generator}`"), why)
         };
         let broken = |generator: &str, why: String| {
             cannot_be_synced(Exit::Failed, generator, why)
-                .hint("repair its source, and run the same command again")
+                .hint("fix its source, then run the same command again")
         };
         match self {
             GeneratorError::Name { generator, source } => Explanation::new(
                 Exit::Configuration,
-                format!("the generator `{generator}`"),
+                format!("the generator `{generator}` has an invalid name"),
                 source.to_string(),
             ),
             GeneratorError::Call { generator, source } => {
@@ -121,16 +121,17 @@ impl Explain for GeneratorError {
             }
             GeneratorError::Failed { generator, message } => broken(generator, message.clone()),
             GeneratorError::Replaced { generator, by } => {
-                broken(generator, format!("{by} has started another operation"))
+                broken(generator, format!("{by} started another operation"))
             }
             GeneratorError::Moved { generator } => cannot_be_synced(
                 Exit::Failed,
                 generator,
-                "a new commit came in between, and was synced instead".to_owned(),
+                "a newer commit arrived and was synced instead".to_owned(),
             )
             .hint("run the same command again"),
             GeneratorError::Unfinished { generator, after } => {
-                broken(generator, format!("its operation did not end within {} s", after.as_secs()))
+                let why = format!("its operation did not finish within {} s", after.as_secs());
+                broken(generator, why)
             }
             GeneratorError::Unreadable { generator, source } => {
                 broken(generator, source.to_string())
@@ -139,54 +140,54 @@ impl Explain for GeneratorError {
             GeneratorError::RollingSync { set } => Explanation::new(
                 Exit::Configuration,
                 format!("the ApplicationSet `{set}` has the strategy RollingSync"),
-                "it would sync its Applications in an order of its own, which a hold denies",
+                "RollingSync syncs the Applications in its own order, which the hold of a run \
+                 prevents",
             )
-            .hint("remove `spec.strategy` from it: the platform file has the order"),
+            .hint("remove `spec.strategy` from it: the platform file defines the order"),
             GeneratorError::SetUnanswered { set, after, said } => {
                 unanswered(set, *after, said.as_deref())
             }
             GeneratorError::Render { set, source } => {
                 let (exit, hint) = advice(source);
-                let what =
-                    format!("the Applications of the ApplicationSet `{set}` cannot be rendered");
+                let what = format!("cannot render the Applications of the ApplicationSet `{set}`");
                 let told = Explanation::new(exit, what, source.to_string());
                 hint.into_iter().fold(told, Explanation::hint)
             }
             GeneratorError::Unsettled { set, after, lack } => Explanation::new(
                 Exit::NotFound,
-                format!("the ApplicationSet `{set}` has not made its Applications"),
-                format!("after {} s {lack}", after.as_secs()),
+                format!("the ApplicationSet `{set}` has not created or updated its Applications"),
+                format!("after {} s: {lack}", after.as_secs()),
             )
-            .hint("see what `kubectl describe applicationset` and its controller say"),
+            .hint("check `kubectl describe applicationset` and the log of its controller"),
             GeneratorError::OtherProject { projects, apps } => other_project(projects, apps),
             GeneratorError::Elsewhere { generator, project } => Explanation::new(
                 Exit::Configuration,
-                format!("the generator `{generator}` cannot be held"),
+                format!("cannot hold the generator `{generator}`"),
                 format!(
-                    "it creates apps of the platform, and is in the project `{project}`, which the \
-                     platform file does not name"
+                    "it creates apps of the platform, but its project `{project}` is not in the \
+                     platform file"
                 ),
             )
-            .hint("add the project to `spec.argocd.projects`, and run `tiphys configure`"),
+            .hint("add the project to `spec.argocd.projects`, then run `tiphys configure`"),
             GeneratorError::AppCreates { app, apps } => app_creates(app, apps),
             GeneratorError::Denied { generator, denied } => Explanation::new(
                 Exit::Failed,
-                format!("the generator `{generator}` cannot be synced now"),
+                format!("cannot sync the generator `{generator}` now"),
                 denied.to_string(),
             )
-            .hint("run the same command again when the window allows it"),
+            .hint("run the same command again when the sync window allows it"),
             GeneratorError::Hold(error) => error.explain(),
             GeneratorError::NoApplications { apps, after } => {
                 let apps: Vec<&str> = apps.iter().map(String::as_str).collect();
                 Explanation::new(
                     Exit::NotFound,
-                    format!("there is no Application for {}", apps.join(", ")),
-                    format!("no generator has created them within {} s", after.as_secs()),
+                    format!("no Application found for {}", apps.join(", ")),
+                    format!("no generator created them within {} s", after.as_secs()),
                 )
                 .hint(
-                    "add them to the root app's source, or take them out of the platform file; \
-                     other namespaces than Argo CD's own are searched only if \
-                     `spec.argocd.applicationNamespaces` lists them",
+                    "add them to the root app's source, or remove them from the platform file; if \
+                     they are in another namespace than Argo CD's own, add it to \
+                     `spec.argocd.applicationNamespaces`",
                 )
             }
             GeneratorError::Request(error) => error.explain(),
@@ -198,12 +199,15 @@ fn other_project(projects: &[String], apps: &[(String, String)]) -> Explanation 
     let apps = apps.iter().map(|(app, project)| format!("{app} ({project})"));
     Explanation::new(
         Exit::Configuration,
-        format!("Applications of the platform are not in its project `{}`", projects.join("`, `")),
+        format!(
+            "some Applications are not in a project of the platform (`{}`)",
+            projects.join("`, `")
+        ),
         apps.collect::<Vec<_>>().join(", "),
     )
     .hint(
-        "a hold does not concern them there: add their project to `spec.argocd.projects` and run \
-         `tiphys configure`, or move them",
+        "add their project to `spec.argocd.projects` and run `tiphys configure`, or move them: a \
+         hold covers only the projects of the platform",
     )
 }
 
@@ -211,11 +215,11 @@ fn app_creates(app: &str, apps: &[String]) -> Explanation {
     Explanation::new(
         Exit::Configuration,
         format!("the app `{app}` creates other apps of the platform"),
-        format!("before it is synced, there is no {}", apps.join(", ")),
+        format!("these apps do not exist before it is synced: {}", apps.join(", ")),
     )
     .hint(format!(
-        "take `{app}` out of the platform file: what creates apps is synced before the run, and \
-         needs no place in the order"
+        "remove `{app}` from the platform file: generators are synced before the run and need no \
+         place in the order"
     ))
 }
 
@@ -228,8 +232,8 @@ fn different_waves(generator: &str, waves: &BTreeMap<i64, BTreeSet<String>>) -> 
         Exit::Configuration,
         format!("the Applications that `{generator}` creates have different sync waves"),
         format!(
-            "{}; a run holds the apps of the first wave, so Argo CD may wait for their health for \
-             ever",
+            "{}; a run holds the apps of the first wave, so Argo CD may wait forever for them to \
+             become healthy",
             lists.collect::<Vec<_>>().join("; ")
         ),
     )
@@ -244,25 +248,25 @@ fn unanswered(set: &str, after: Duration, said: Option<&str>) -> Explanation {
     let (why, next) = match said {
         None => (
             "the ApplicationSet controller has not answered a refresh".to_owned(),
-            "is it running? `kubectl get pods -A -l \
-             app.kubernetes.io/name=argocd-applicationset-controller`; then run the same command \
+            "check that it is running (`kubectl get pods -A -l \
+             app.kubernetes.io/name=argocd-applicationset-controller`), then run the same command \
              again",
         ),
         Some(said) => (
-            format!("the ApplicationSet controller has not ended a refresh; it says: {said}"),
-            "repair the ApplicationSet, and run the same command again",
+            format!("the ApplicationSet controller has not finished a refresh; it reports: {said}"),
+            "fix the ApplicationSet, then run the same command again",
         ),
     };
     Explanation::new(
         Exit::Failed,
         format!("the ApplicationSet `{set}` is not up to date"),
-        format!("after {} s {why}", after.as_secs()),
+        format!("after {} s: {why}", after.as_secs()),
     )
     .hint(next)
 }
 
 fn advice(error: &CallError) -> (Exit, Option<&'static str>) {
-    let configure = Some("`tiphys configure` sets it up");
+    let configure = Some("run `tiphys configure` to set it up");
     match error {
         CallError::Refused { refusal, .. } => match refusal {
             Refusal::Unauthenticated | Refusal::Forbidden => (Exit::Credentials, configure),
@@ -306,7 +310,7 @@ mod tests {
             Exit::Configuration,
             "the Applications that `prod-root` creates have different sync waves",
             "wave -5: crds, ingress; wave 10: shop; a run holds the apps of the first wave, so \
-             Argo CD may wait for their health for ever",
+             Argo CD may wait forever for them to become healthy",
         )
         .hint(
             "turn the waves into dependencies: `tiphys plan --from-applications DIR \

@@ -51,7 +51,8 @@ impl Generators<'_> {
                 Some(condition) if began.elapsed() < patience(&condition.message) => {
                     if !said && began.elapsed() > SAY_AFTER {
                         let message = condition.message.lines().next().unwrap_or_default();
-                        (self.note)(format!("waiting for what may pass by itself: {message}"));
+                        let waiting = "waiting for a problem that may be temporary";
+                        (self.note)(format!("{waiting}: {message}"));
                         said = true;
                     }
                     tokio::time::sleep(PASSING_POLL).await;
@@ -77,7 +78,7 @@ impl Generators<'_> {
     /// to Argo CD again; `shown` is when that was done last.
     async fn poll(&self, name: &str, shown: &mut Instant) -> Result<Application, GeneratorError> {
         tokio::time::sleep(POLL).await;
-        let what = format!("the generator `{name}` cannot be read");
+        let what = format!("cannot read the generator `{name}`");
         let application = self.applications.get(name).await.map_err(RequestError::because(what))?;
         if shown.elapsed() >= NOTICE && !has_begun(&observe(&application)?) {
             // What comes of it, the next look tells.

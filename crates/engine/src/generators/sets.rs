@@ -84,13 +84,13 @@ impl Generators<'_> {
         let asked = json!({ "metadata": { "annotations": { REFRESH: now } } });
         let params =
             PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..Default::default() };
-        let what = format!("the ApplicationSet `{name}` cannot be refreshed");
+        let what = format!("cannot refresh the ApplicationSet `{name}`");
         let answer = self.sets.patch(name, &params, &Patch::Merge(&asked)).await;
         answer.map(|_| ()).map_err(|error| RequestError::because(what)(error).into())
     }
 
     async fn read_set(&self, name: &str) -> Result<DynamicObject, GeneratorError> {
-        let what = format!("the ApplicationSet `{name}` cannot be read");
+        let what = format!("cannot read the ApplicationSet `{name}`");
         Ok(self.sets.get(name).await.map_err(RequestError::because(what))?)
     }
 

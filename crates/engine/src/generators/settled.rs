@@ -24,10 +24,10 @@ pub(super) fn unsettled(
     rendering: Option<&Rendering>,
 ) -> Option<String> {
     if let Some(message) = error(set) {
-        return Some(format!("its controller says: {message}"));
+        return Some(format!("its controller reports: {message}"));
     }
     if condition(set, "ResourcesUpToDate").is_none() {
-        return Some("its controller does not say that its Applications are up to date".to_owned());
+        return Some("its controller does not report its Applications as up to date".to_owned());
     }
     let Rendering { applications, project: rendered_for } = rendering?;
     let mut ignored_everywhere = Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn unsettled(
 /// Why the controller could not do its work.
 pub(super) fn error(set: &DynamicObject) -> Option<&str> {
     let error = condition(set, "ErrorOccurred")?;
-    Some(error["message"].as_str().unwrap_or("an error that it does not name"))
+    Some(error["message"].as_str().unwrap_or("unknown error"))
 }
 
 fn condition<'a>(set: &'a DynamicObject, kind: &str) -> Option<&'a Value> {
@@ -57,14 +57,14 @@ fn lacks(
 ) -> Option<String> {
     let name = &rendered.name;
     let Some(child) = children.iter().find(|child| child.name_any() == *name) else {
-        return Some(format!("it has not made the Application `{name}`"));
+        return Some(format!("it has not created the Application `{name}`"));
     };
     if !updates(set) {
         return None;
     }
     let ignored = [ignored_everywhere, &ignored(set, name)].concat();
     let field = differs(&rendered.spec, &child.data["spec"], &ignored)?;
-    Some(format!("the Application `{name}` does not have the {field} of its template"))
+    Some(format!("the Application `{name}` differs from its template in {field}"))
 }
 
 /// Whether the set changes Applications that it has made.
@@ -169,11 +169,11 @@ mod tests {
         assert_eq!(unsettled(&set, &[child("new")], Some(&rendered("vault"))), None);
         assert_eq!(
             unsettled(&set, &[child("old")], Some(&rendered("vault"))).unwrap(),
-            "the Application `vault` does not have the spec.source.targetRevision of its template"
+            "the Application `vault` differs from its template in spec.source.targetRevision"
         );
         assert_eq!(
             unsettled(&set, &[child("new")], Some(&rendered("api"))).unwrap(),
-            "it has not made the Application `api`"
+            "it has not created the Application `api`"
         );
         assert_eq!(
             unsettled(&set, &[child("old")], None),
@@ -187,7 +187,7 @@ mod tests {
         let says = |conditions: Value| {
             unsettled(&set(&json!({}), &conditions), &[child("new")], Some(&rendered("vault")))
         };
-        let nothing = "its controller does not say that its Applications are up to date";
+        let nothing = "its controller does not report its Applications as up to date";
         assert_eq!(says(Value::Null).unwrap(), nothing);
         assert_eq!(
             says(json!([{ "type": "ResourcesUpToDate", "status": "False" }])).unwrap(),
@@ -195,7 +195,7 @@ mod tests {
         );
         let failed =
             json!([{ "type": "ErrorOccurred", "status": "True", "message": "no cluster" }]);
-        assert_eq!(says(failed).unwrap(), "its controller says: no cluster");
+        assert_eq!(says(failed).unwrap(), "its controller reports: no cluster");
     }
 
     #[test]

@@ -119,7 +119,7 @@ async fn what_creates_apps_is_a_generator_whoever_has_created_it() {
     let told = await_children(&server, false).await.unwrap_err().explain();
     assert_eq!(
         (told.exit, &*told.what),
-        (Exit::Configuration, "the generator `stack` cannot be held")
+        (Exit::Configuration, "cannot hold the generator `stack`")
     );
 }
 
@@ -164,9 +164,9 @@ async fn an_app_that_creates_another_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn what_argo_cd_refuses_is_said_with_where_to_look() {
     for (code, exit, hint) in [
-        (401, Exit::Credentials, "`tiphys configure` sets it up"),
-        (403, Exit::Credentials, "`tiphys configure` sets it up"),
-        (404, Exit::Configuration, "`tiphys configure` sets it up"),
+        (401, Exit::Credentials, "run `tiphys configure` to set it up"),
+        (403, Exit::Credentials, "run `tiphys configure` to set it up"),
+        (404, Exit::Configuration, "run `tiphys configure` to set it up"),
         (409, Exit::Failed, ""),
         (410, Exit::Failed, ""),
         (429, Exit::Unreachable, ""),
@@ -244,7 +244,7 @@ async fn an_operation_that_ends_badly_or_is_replaced_is_said() {
     let server = argocd::server(&[]);
     sync_ends(&server, |root| root["operation"] = json!({ "initiatedBy": { "automated": true } }));
     let error = sync(&server).await.err().unwrap();
-    assert_eq!(error.explain().why, "Argo CD's automated sync has started another operation");
+    assert_eq!(error.explain().why, "Argo CD's automated sync started another operation");
 }
 
 #[tokio::test(start_paused = true)]
@@ -253,7 +253,7 @@ async fn an_operation_that_does_not_end_is_given_up_on() {
     sync_ends(&server, |_| {});
     let began = Instant::now();
     let error = sync(&server).await.err().unwrap();
-    assert_eq!(error.explain().why, "its operation did not end within 300 s");
+    assert_eq!(error.explain().why, "its operation did not finish within 300 s");
     assert!(began.elapsed() < OPERATION_TIMEOUT + 10 * POLL, "{:?}", began.elapsed());
 }
 
@@ -320,7 +320,7 @@ async fn an_operation_of_somebody_else_is_awaited() {
     sync_ends(&server, |_| {});
     change(&server, ROOT, |root| root["operation"] = json!({ "sync": {} }));
     let error = sync(&server).await.err().unwrap();
-    assert_eq!(error.explain().why, "its operation did not end within 300 s");
+    assert_eq!(error.explain().why, "its operation did not finish within 300 s");
 }
 
 #[tokio::test(start_paused = true)]
@@ -343,7 +343,7 @@ async fn children_that_do_not_come_are_named_later_where_sets_create_them() {
         let began = Instant::now();
         let error = await_children(&server, sets).await.unwrap_err();
         assert_eq!(error.explain().exit, Exit::NotFound);
-        assert_eq!(error.explain().what, "there is no Application for b");
+        assert_eq!(error.explain().what, "no Application found for b");
         assert!(began.elapsed() > timeout && began.elapsed() < timeout + 2 * POLL);
     }
 }

@@ -357,8 +357,8 @@ impl Local<'_> {
         (verified && behind).then(|| {
             let name = &planned.app.name;
             format!(
-                "`{name}` lies outside the scope and is Healthy, but {}: what runs is not its \
-                 source at {}",
+                "`{name}` is outside the scope and Healthy, but {}: what is deployed does not \
+                 match its source at {}",
                 seen.sync, seen.revisions
             )
         })

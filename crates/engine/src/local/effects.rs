@@ -244,7 +244,8 @@ impl Effects {
             return Ok(());
         };
         if found.metadata.uid != known.reference.uid {
-            return Err(unanswered("another Application has taken its place".to_owned()));
+            let replaced = "another Application of the same name has replaced it";
+            return Err(unanswered(replaced.to_owned()));
         }
         if is_automated(&found) {
             self.thaws.is_in_the_way(app);

@@ -124,7 +124,7 @@ impl Effects {
             if !self.fence.allows(REQUEST_TIMEOUT) {
                 return Ok(());
             }
-            let what = "the Application cannot be read";
+            let what = "cannot read the Application";
             let seen =
                 self.applications.get_opt(name).await.map_err(RequestError::because(what))?;
             let operation = seen.and_then(|application| application.operation);
@@ -194,7 +194,7 @@ impl Local<'_> {
                 let why = error.explain();
                 let apps: Vec<String> = frozen.into_iter().collect();
                 let warning = format!(
-                    "the hold has frozen the automated sync of {}, and it cannot be stopped: {}; \
+                    "the hold has frozen the automated sync of {}, and Tiphys cannot stop it: {}; \
                      the next deployment or teardown tries again",
                     apps.join(", "),
                     why.why

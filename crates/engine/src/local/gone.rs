@@ -77,8 +77,9 @@ impl Local<'_> {
             Some(_) => {
                 for hook in hooks {
                     let name = self.name(app);
-                    let note =
-                        format!("{hook} stays: it is a hook of `{name}` that Argo CD leaves");
+                    let note = format!(
+                        "{hook} stays: it is a hook of `{name}` that Argo CD does not delete"
+                    );
                     (self.updates)(RunUpdate::Note(note));
                 }
                 self.step(Input::Observed { app, version, seen: None })

@@ -59,12 +59,12 @@ fn announcement(event: &Event) -> Option<Announcement> {
             (EventType::Normal, "TiphysSyncing", note)
         }
         Event::Done { how: How::Applied, .. } => {
-            (EventType::Normal, "TiphysDone", "synced, and Healthy since".to_owned())
+            (EventType::Normal, "TiphysDone", "synced and Healthy".to_owned())
         }
         Event::Retrying { cause, .. } => (EventType::Warning, "TiphysRetrying", cause.to_string()),
         Event::Failed { cause, .. } => (EventType::Warning, "TiphysFailed", cause.to_string()),
         Event::HandedOff { .. } => {
-            (EventType::Normal, "TiphysHandedOff", "automated sync may go on".to_owned())
+            (EventType::Normal, "TiphysHandedOff", "automated sync is allowed again".to_owned())
         }
         _ => return None,
     };

@@ -136,7 +136,7 @@ async fn lagging(collector: &EvidenceCollector, app: &AppAddress) -> Vec<Arc<str
             Ok(lagging) => return lagging,
             Err(_) if tries < TRIES => tokio::time::sleep(PAUSE).await,
             Err(error) => {
-                return vec![format!("its resources (they cannot be read: {error})").into()];
+                return vec![format!("its resources (cannot read them: {error})").into()];
             }
         }
         tries += 1;

@@ -356,7 +356,7 @@ async fn a_hook_that_argo_cd_leaves_is_told_and_not_waited_for() {
     server.put(JOB, json!({ "metadata": { "labels": labels, "annotations": hook } }));
     let ended = run(&server, Action::Teardown).await;
     assert_eq!(ended.verdict.unwrap(), Verdict::Succeeded);
-    let note = "Job/db/clean stays: it is a hook of `b` that Argo CD leaves";
+    let note = "Job/db/clean stays: it is a hook of `b` that Argo CD does not delete";
     assert_eq!(ended.notes, [note]);
     assert!(ended.took < Duration::from_secs(10), "{:?}", ended.took);
 }

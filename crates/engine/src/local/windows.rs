@@ -21,7 +21,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 impl Local<'_> {
     /// Tells what an app waits for, unless it was told.
     pub(super) fn on_denied(&mut self, app: AppIx, denied: Denied) {
-        let warning = format!("`{}` waits with its sync: {denied}", self.name(app));
+        let warning = format!("`{}` waits to be synced: {denied}", self.name(app));
         if self.denied.insert(app, denied.clone()) != Some(denied) {
             (self.updates)(RunUpdate::Warning(warning));
         }

@@ -81,7 +81,9 @@ impl Teardown {
         context.note("removing accounts, rights and projects".to_owned());
         let used = |project: &str| match beside.user_of(project) {
             Some(other) => {
-                context.note(format!("the project `{project}` stays: `{other}` is in it"));
+                context.note(format!(
+                    "the project `{project}` stays: the Application `{other}` is in it"
+                ));
                 true
             }
             None => false,
@@ -125,7 +127,9 @@ impl Teardown {
                 namespace: self.platform.argocd.namespace.clone(),
                 name: names::own(&self.platform),
             },
-            why: "it remembers whose these are, for `teardown --clean-leftovers`".to_owned(),
+            why: "it records which objects belong to the platform, for `teardown \
+                  --clean-leftovers`"
+                .to_owned(),
             certain: true,
             uid: None,
         }

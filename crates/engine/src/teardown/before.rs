@@ -58,8 +58,10 @@ impl Teardown {
             self.hold_apps(context, &argocd, &applications).await?;
         }
         if !generators.is_empty() {
-            context
-                .note(format!("removing {} generators, not what they created", generators.len()));
+            context.note(format!(
+                "removing {} generators, but not the Applications they created",
+                generators.len()
+            ));
             generators::remove(&self.client, &self.platform, &argocd, generators).await?;
         }
         Ok((Some(argocd), graph))

@@ -120,7 +120,7 @@ impl Beside {
 /// The name that Argo CD puts on what it applies, if it was given one.
 async fn installation(client: &Client, namespace: &str) -> Result<Option<String>, RequestError> {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-    let what = format!("the ConfigMap argocd-cm in {namespace} cannot be read");
+    let what = format!("cannot read the ConfigMap argocd-cm in {namespace}");
     let settings = maps.get_opt("argocd-cm").await.map_err(RequestError::because(what))?;
     let data = settings.and_then(|settings| settings.data).unwrap_or_default();
     Ok(data.get("installationID").filter(|id| !id.is_empty()).cloned())

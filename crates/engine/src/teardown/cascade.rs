@@ -65,7 +65,7 @@ async fn is_protected(kinds: &Kinds, name: &str) -> Result<bool, RequestError> {
         namespace: String::new(),
         name: name.to_owned(),
     };
-    let what = format!("{object} cannot be read");
+    let what = format!("cannot read {object}");
     let found = kinds.get(&object).await.map_err(RequestError::because(what))?;
     Ok(found.is_none_or(|found| {
         let labels = found.metadata.labels.unwrap_or_default();

@@ -92,82 +92,84 @@ impl Explain for TeardownError {
         match self {
             TeardownError::Outdated => Explanation::new(
                 Exit::Failed,
-                "the deployed graph has changed while this run waited for the platform",
-                "another run has ended meanwhile, so the plan is no longer right",
+                "the deployed graph changed while this run waited for the platform",
+                "another run ended in the meantime, so the plan is out of date",
             )
-            .hint("run it again"),
+            .hint("run the same command again"),
             TeardownError::Generated { app, set } => Explanation::new(
                 Exit::Configuration,
-                format!("the app `{app}` cannot be removed by itself"),
-                format!("the ApplicationSet `{set}` has created it, and would create it anew"),
+                format!("cannot remove the app `{app}` alone"),
+                format!("the ApplicationSet `{set}` created it and would create it again"),
             )
-            .hint("take it out of what the ApplicationSet lists, or tear down the whole platform"),
+            .hint("remove it from the ApplicationSet, or tear down the whole platform"),
             TeardownError::SharedGenerator { generator, is_set, others } => {
                 shared_generator(generator, *is_set, others)
             }
             TeardownError::GeneratorElsewhere { generator, project } => Explanation::new(
                 Exit::Configuration,
-                format!("the Application `{generator}` cannot be removed"),
+                format!("cannot remove the Application `{generator}`"),
                 format!(
-                    "it creates apps of the platform, and is in the project `{project}`, which the \
-                     platform file does not name"
+                    "it creates apps of the platform, but its project `{project}` is not in the \
+                     platform file"
                 ),
             )
             .hint(
-                "add the project to `spec.argocd.projects` and run `tiphys configure`, or take the \
-                 apps out of what it creates",
+                "add the project to `spec.argocd.projects` and run `tiphys configure`, or remove \
+                 the apps from its source",
             ),
             TeardownError::NamespaceHolds { app, namespace, held } => {
                 namespace_holds(app, namespace, held)
             }
             TeardownError::Forced { wanted, groups } => {
-                let what = format!("`--force-finalizer {wanted}` cannot be followed");
+                let what = format!("cannot apply `--force-finalizer {wanted}`");
                 let say = |why: String| Explanation::new(Exit::Configuration, what, why);
                 match &groups[..] {
-                    [] => say("the cluster has no such kind".to_owned()),
-                    groups => say(format!("several groups have that kind: {}", groups.join(", ")))
-                        .hint("remove the finalizer with `kubectl edit`"),
+                    [] => say("the cluster does not have this kind".to_owned()),
+                    groups => {
+                        say(format!("several API groups have this kind: {}", groups.join(", ")))
+                            .hint("remove the finalizer with `kubectl edit`")
+                    }
                 }
             }
             TeardownError::NothingNamed { named, candidates } => Explanation::new(
                 Exit::Usage,
-                format!("`--including-others {named}` names nothing that could be taken along"),
-                "no object of somebody else's is of that kind or in that namespace, among what \
-                 came with the platform",
+                format!("`--including-others {named}` matches nothing"),
+                "nothing of that kind or in that namespace both came with the platform and belongs \
+                 to someone else",
             )
             .hint(match &candidates[..] {
-                [] => "leave it out: there is nothing of others to take along".to_owned(),
-                candidates => format!("what could be named: {}", candidates.join(", ")),
+                [] => "remove the flag: there is nothing it could match".to_owned(),
+                candidates => format!("use a kind or namespace such as: {}", candidates.join(", ")),
             }),
             TeardownError::GeneratorRefused { generator, source } => Explanation::new(
                 exit_of(source),
-                format!("the generator `{generator}` cannot be removed"),
+                format!("cannot remove the generator `{generator}`"),
                 source.to_string(),
             ),
             TeardownError::GeneratorStays { called, after } => Explanation::new(
                 Exit::Failed,
-                format!("{called} cannot be removed"),
-                format!("it was not gone after {} s", after.as_secs()),
+                format!("failed to remove {called}"),
+                format!("it still exists after {} s", after.as_secs()),
             )
-            .hint("see which of its finalizers is left, and run the same command again"),
+            .hint("check which finalizers are left on it, then run the same command again"),
             TeardownError::Stuck { called, left, after } => {
                 let left = left.iter().map(|(name, inside)| format!("`{name}`: {inside}"));
                 let left = left.collect::<Vec<_>>().join("; ");
                 Explanation::new(
                     Exit::Failed,
-                    format!("{called}s that came with the platform did not go"),
+                    format!("failed to remove {called}s that came with the platform"),
                     format!("after {}: {left}", duration::format(*after)),
                 )
                 .hint(
-                    "see to what is left in them, then run the same command again: it goes on here",
+                    "remove what is left in them, then run the same command again: it resumes here",
                 )
             }
             TeardownError::LeftoverStays { object, after } => Explanation::new(
                 Exit::Failed,
-                format!("the leftover {object} does not go"),
-                format!("it is still there after {} s", after.as_secs()),
+                format!("failed to remove the leftover {object}"),
+                format!("it still exists after {} s", after.as_secs()),
             )
-            .hint("see which of its finalizers is left, and run the same command again"),
+            .hint("check which finalizers are left on it, then run the same command again"),
             TeardownError::Claim(error) => error.explain(),
             TeardownError::Signals(error) => error.explain(),
             TeardownError::Credentials(error) => error.explain(),
@@ -201,12 +203,15 @@ fn shared_generator(generator: &str, is_set: bool, others: &[String]) -> Explana
     };
     Explanation::new(
         Exit::Configuration,
-        format!("the {kind} `{generator}` cannot be removed"),
-        format!("it has made Applications of others, too: {}", others.join(", ")),
+        format!("cannot remove the {kind} `{generator}`"),
+        format!(
+            "it also created Applications that are not part of this platform: {}",
+            others.join(", ")
+        ),
     )
     .hint(format!(
-        "give the others a generator of their own; then remove this one with `{remove}`, and run \
-         this again"
+        "move these Applications to a generator of their own, remove this one with `{remove}`, \
+         then run the same command again"
     ))
 }
 
@@ -217,16 +222,15 @@ fn namespace_holds(app: &str, namespace: &str, held: &[Kept]) -> Explanation {
     }
     Explanation::new(
         Exit::Failed,
-        format!("the namespace `{namespace}` holds what must not go"),
+        format!("the namespace `{namespace}` contains objects that must not be deleted"),
         format!(
-            "`{app}` applies the namespace itself, so Argo CD would delete it with all \
-             that is in it: {}",
+            "`{app}` applies the Namespace itself, so Argo CD would delete it with everything in \
+             it: {}",
             named.join("; ")
         ),
     )
     .hint(
-        "give the Namespace in Git the annotation \
-         `argocd.argoproj.io/sync-options: Delete=false` and deploy it, or move what it \
-         holds; then run this again",
+        "add the annotation `argocd.argoproj.io/sync-options: Delete=false` to the Namespace in \
+         Git and deploy it, or move these objects; then run the same command again",
     )
 }

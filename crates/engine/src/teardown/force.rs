@@ -30,10 +30,10 @@ impl FromStr for ForcedFinalizer {
         let (kind, namespace, name) = match parts[..] {
             [kind, name] => (kind, "", name),
             [kind, namespace, name] if !namespace.is_empty() => (kind, namespace, name),
-            _ => return Err("give KIND/NAMESPACE/NAME, or KIND/NAME".to_owned()),
+            _ => return Err("expected KIND/NAMESPACE/NAME or KIND/NAME".to_owned()),
         };
         if kind.is_empty() || name.is_empty() {
-            return Err("give KIND/NAMESPACE/NAME, or KIND/NAME".to_owned());
+            return Err("expected KIND/NAMESPACE/NAME or KIND/NAME".to_owned());
         }
         let [kind, namespace, name] = [kind, namespace, name].map(str::to_owned);
         Ok(ForcedFinalizer { kind, namespace, name })
@@ -78,7 +78,7 @@ pub(super) async fn remove_finalizers(
     let mut left: BTreeSet<ObjectName> = objects.into_iter().collect();
     while !left.is_empty() {
         for object in left.clone() {
-            let what = format!("the finalizers of {object} cannot be removed");
+            let what = format!("cannot remove the finalizers of {object}");
             let found = kinds.get(&object).await.map_err(RequestError::because(&what))?;
             let Some(found) = found.filter(|found| found.metadata.deletion_timestamp.is_some())
             else {

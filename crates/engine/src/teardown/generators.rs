@@ -38,7 +38,7 @@ pub(super) async fn remove(
         match &generator {
             Generator::Application(name) => {
                 let applications = Applications::of(client, &platform.argocd);
-                let what = format!("the generator `{name}` cannot be read");
+                let what = format!("cannot read the generator `{name}`");
                 let found = applications.get_opt(name).await;
                 let found = found.map_err(RequestError::because(what))?;
                 let Some(found) = found else { continue };
@@ -63,7 +63,7 @@ fn refused(name: &str, error: CallError) -> Result<(), TeardownError> {
 
 /// Its Applications stay, and belong to nobody afterwards.
 async fn remove_set(sets: &Api<DynamicObject>, name: &str) -> Result<(), TeardownError> {
-    let what = || format!("the ApplicationSet `{name}` cannot be removed");
+    let what = || format!("cannot remove the ApplicationSet `{name}`");
     let mut attempts = 0;
     let set = loop {
         attempts += 1;
@@ -92,7 +92,7 @@ where
 {
     let began = Instant::now();
     loop {
-        let what = format!("{called} `{name}` cannot be read");
+        let what = format!("cannot read {called} `{name}`");
         if objects.get_opt(name).await.map_err(RequestError::because(what))?.is_none() {
             return Ok(());
         }

@@ -10,7 +10,8 @@ use tiphys_cluster::{Kinds, Listed, ObjectName, RequestError};
 
 use tiphys_state::graph::{Names, Uids};
 
-const MADE_ANEW: &str = "somebody has made it anew: it is not the one that came with the platform";
+const MADE_ANEW: &str =
+    "it was deleted and created again: it is not the one that came with the platform";
 const CRDS: &str = "apiextensions.k8s.io";
 
 /// Objects that were read, each with its judgement, and kinds that could not be.
@@ -121,7 +122,7 @@ impl Inventory {
         });
         let mut kept: Vec<Kept> = kept.collect();
         for Unlisted { kind, crd } in &self.unlisted {
-            let why = || format!("objects of kind {kind} cannot be listed, and may be anybody's");
+            let why = || format!("cannot list objects of kind {kind}, which may belong to anyone");
             needed.entry(Container::Crd(crd.clone())).or_insert_with(why);
             for namespace in &came.namespaces {
                 needed.entry(Container::Namespace(namespace.clone())).or_insert_with(why);

@@ -49,7 +49,7 @@ pub struct Leftover {
 impl fmt::Display for Leftover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.object, self.why)?;
-        if self.certain { Ok(()) } else { f.write_str(" (perhaps not of this platform)") }
+        if self.certain { Ok(()) } else { f.write_str(" (may not belong to this platform)") }
     }
 }
 
@@ -148,7 +148,7 @@ impl Search<'_> {
         }
         // A label of that kind is on what others have installed as well.
         let certain = tracking::is_annotated(metadata);
-        let why = format!("`{app}` has applied it, and Argo CD left it");
+        let why = format!("`{app}` applied it, and Argo CD did not delete it");
         Some(Left::Over(Leftover { object, why, certain, uid: metadata.uid.clone() }))
     }
 
@@ -156,16 +156,14 @@ impl Search<'_> {
     async fn namespaces(&self) -> Result<Vec<Leftover>, RequestError> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         let listed = namespaces.list(&ListParams::default()).await;
-        let listed = listed.map_err(RequestError::because("the namespaces cannot be listed"))?;
+        let listed = listed.map_err(RequestError::because("cannot list the namespaces"))?;
         let left = listed.items.iter().filter_map(|namespace| {
             let certain = self.came.namespaces.contains(&namespace.name_any());
             let why = match namespace.metadata.deletion_timestamp {
                 Some(_) => {
                     let status = serde_json::to_value(namespace).unwrap_or_default();
-                    format!(
-                        "it is being deleted, and stays: {}",
-                        namespaces_and_crds::remaining(&status)
-                    )
+                    let remaining = namespaces_and_crds::remaining(&status);
+                    format!("it is being deleted, but still exists: {remaining}")
                 }
                 None if certain => "it came with the platform".to_owned(),
                 None => return None,
@@ -181,11 +179,11 @@ impl Search<'_> {
         let Some(before) = &self.graph.before else { return Ok(Vec::new()) };
         let crds: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         let listed = crds.list_metadata(&ListParams::default()).await;
-        let listed = listed.map_err(RequestError::because("the CRDs cannot be listed"))?;
+        let listed = listed.map_err(RequestError::because("cannot list the CRDs"))?;
         let new = listed.items.iter().filter(|d| !before.crds.contains(&d.name_any()));
         let left = new.map(|definition| Leftover {
             object: named("apiextensions.k8s.io", "CustomResourceDefinition", &definition.metadata),
-            why: "it was not there before the platform".to_owned(),
+            why: "it did not exist before the platform".to_owned(),
             certain: self.came.crds.contains(&definition.name_any()),
             uid: definition.uid(),
         });
@@ -200,7 +198,8 @@ impl Search<'_> {
             let namespace = claim.namespace.as_ref()?;
             let phase = volume.status.as_ref().and_then(|status| status.phase.as_deref());
             let name = claim.name.as_deref().unwrap_or("?");
-            let why = format!("{} of the claim {namespace}/{name}", phase.unwrap_or("volume"));
+            let phase = phase.unwrap_or("unknown");
+            let why = format!("{phase} volume of the claim {namespace}/{name}");
             let object = named("", "PersistentVolume", &volume.metadata);
             Some(Leftover { object, why, certain: true, uid: volume.uid() })
         });
@@ -234,13 +233,13 @@ pub(super) async fn remove_objects(
         let Some(api) = kinds.api(object) else { continue };
         let mut params = delete::only(uid.clone());
         params.propagation_policy = Some(PropagationPolicy::Background);
-        let what = format!("{object} cannot be deleted");
+        let what = format!("cannot delete {object}");
         delete::delete(&api, &object.name, &params, what).await?;
     }
     let began = Instant::now();
     for (object, uid) in objects {
         loop {
-            let what = format!("{object} cannot be read");
+            let what = format!("cannot read {object}");
             let found = kinds.get(object).await.map_err(RequestError::because(what))?;
             if found.is_none_or(|found| found.uid() != *uid) {
                 break;

@@ -75,8 +75,7 @@ where
     let mut asked = BTreeSet::new();
     loop {
         let listed = objects.list(&ListParams::default()).await;
-        let listed =
-            listed.map_err(RequestError::because(format!("{called}s cannot be listed")))?;
+        let listed = listed.map_err(RequestError::because(format!("cannot list {called}s")))?;
         // One of the same name and another uid is somebody else's.
         let ours = |object: &K| uids.get(&object.name_any()) == object.uid().as_ref();
         let left: Vec<K> = listed.items.into_iter().filter(ours).collect();
@@ -90,7 +89,7 @@ where
         for object in &left {
             if object.meta().deletion_timestamp.is_none() && asked.insert(object.uid()) {
                 let name = object.name_any();
-                let what = format!("{called} `{name}` cannot be deleted");
+                let what = format!("cannot delete {called} `{name}`");
                 delete::delete(objects, &name, &delete::only(object.uid()), what).await?;
             }
             meanwhile(object).await?;
@@ -122,7 +121,11 @@ pub(super) fn remaining(object: &Value) -> String {
         .filter(|condition| condition["type"].as_str().is_some_and(|kind| TELLING.contains(&kind)))
         .filter_map(|condition| condition["message"].as_str())
         .collect();
-    if told.is_empty() { "it does not say what is left in it".to_owned() } else { told.join(", ") }
+    if told.is_empty() {
+        "its status does not say what is left in it".to_owned()
+    } else {
+        told.join(", ")
+    }
 }
 
 #[cfg(test)]
@@ -150,6 +153,6 @@ mod tests {
             { "type": "NamespaceDeletionContentFailure", "status": "False", "message": "well" },
         ]);
         assert_eq!(remaining(&json!({ "status": { "conditions": conditions } })), "Some pods");
-        assert_eq!(remaining(&json!({})), "it does not say what is left in it");
+        assert_eq!(remaining(&json!({})), "its status does not say what is left in it");
     }
 }

@@ -17,7 +17,7 @@ pub(super) async fn claimed(
 ) -> Result<Vec<PersistentVolume>, RequestError> {
     let volumes: Api<PersistentVolume> = Api::all(client.clone());
     let listed = volumes.list(&ListParams::default()).await;
-    let mut listed = listed.map_err(RequestError::because("the volumes cannot be listed"))?.items;
+    let mut listed = listed.map_err(RequestError::because("cannot list the volumes"))?.items;
     listed.retain(|volume| is_claimed_from(volume, namespaces));
     Ok(listed)
 }
@@ -44,7 +44,7 @@ pub(super) async fn retain(
         let manager = Some(FIELD_MANAGER.to_owned());
         let params = PatchParams { field_manager: manager, ..PatchParams::default() };
         let name = volume.name_any();
-        let what = format!("the volume `{name}` cannot be retained");
+        let what = format!("cannot set the volume `{name}` to Retain");
         volumes
             .patch(&name, &params, &Patch::Merge(&patch))
             .await

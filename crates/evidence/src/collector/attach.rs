@@ -74,7 +74,7 @@ async fn in_order(
 }
 
 fn unanswered(evidence: Evidence) -> Evidence {
-    let unseen = vec![format!("more: no answer within {} s", LOOK_TIMEOUT.as_secs())];
+    let unseen = vec![format!("details: no answer within {} s", LOOK_TIMEOUT.as_secs())];
     Evidence { unseen, ..evidence }
 }
 
@@ -141,7 +141,7 @@ mod tests {
         for (_, at, unseen) in shown(events, Duration::from_secs(3600)).await {
             assert_eq!(
                 (at, unseen.as_slice()),
-                (15, &["more: no answer within 15 s".to_owned()][..])
+                (15, &["details: no answer within 15 s".to_owned()][..])
             );
         }
     }
@@ -157,6 +157,6 @@ mod tests {
         let told = shown(vec![ended.clone()], Duration::from_secs(5)).await;
         assert_eq!(told, [(1, 5, vec![])]);
         let told = shown(vec![ended], Duration::from_secs(3600)).await;
-        assert_eq!(told, [(1, 15, vec!["more: no answer within 15 s".to_owned(); 3])]);
+        assert_eq!(told, [(1, 15, vec!["details: no answer within 15 s".to_owned(); 3])]);
     }
 }

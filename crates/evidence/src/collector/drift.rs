@@ -116,7 +116,9 @@ fn compare(path: &str, live: &Value, target: &Value, found: &mut Vec<String>) {
             }
         }
         (Value::Null, target) => found.push(format!("{path} should be {}", short(target))),
-        (live, Value::Null) => found.push(format!("{path} is {} and should not be", short(live))),
+        (live, Value::Null) => {
+            found.push(format!("{path} is {} and should not be set", short(live)));
+        }
         (live, target) => {
             found.push(format!("{path} is {} and should be {}", short(live), short(target)));
         }
@@ -183,7 +185,7 @@ mod tests {
             [
                 "Deployment/web: metadata.annotations[\"a.b/c\"] is \"1\" and should be \"2\"",
                 "Deployment/web: spec.args[1] is \"b\" and should be \"c\"",
-                "Deployment/web: spec.extra is true and should not be",
+                "Deployment/web: spec.extra is true and should not be set",
                 "Deployment/web: spec.ports is [1] and should be [1,2]",
                 "Deployment/web: spec.replicas is 1 and should be 3",
                 "Deployment/web: spec.paused should be false",

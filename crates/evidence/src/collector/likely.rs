@@ -12,8 +12,8 @@ struct Trouble {
 const TROUBLES: [Trouble; 16] = [
     Trouble {
         signs: &["argo cd still shows version"],
-        meaning: "Argo CD is behind the cluster: see that its application controller runs, and \
-                  restart it if it does",
+        meaning: "Argo CD is behind the cluster: check that its application controller is running, \
+                  and restart it if it is",
     },
     Trouble {
         signs: &[
@@ -27,12 +27,12 @@ const TROUBLES: [Trouble; 16] = [
     },
     Trouble {
         signs: &["exceeded quota"],
-        meaning: "a quota is used up: raise the ResourceQuota, or let the app ask for less",
+        meaning: "a quota is used up: raise the ResourceQuota, or lower the requests of the app",
     },
     Trouble {
         signs: &["failed calling webhook"],
-        meaning: "an admission webhook does not answer: see that what serves it is up, or deploy \
-                  that app before this one",
+        meaning: "an admission webhook does not answer: check that the app that serves it is up, \
+                  or deploy that app before this one",
     },
     Trouble {
         signs: &[
@@ -41,7 +41,7 @@ const TROUBLES: [Trouble; 16] = [
             "crd is installed on",
             "ensure crds are installed",
         ],
-        meaning: "a CRD is missing: the app that brings it has to be deployed first, so depend on it",
+        meaning: "a CRD is missing: add a dependency on the app that installs it",
     },
     Trouble {
         // By its label, by its API, by `vault status`.
@@ -57,12 +57,12 @@ const TROUBLES: [Trouble; 16] = [
             "failedattachvolume",
             "provisioningfailed",
         ],
-        meaning: "a volume is pending: check the StorageClass and that its storage has room",
+        meaning: "a volume is pending: check the StorageClass and the free space of its storage",
     },
     Trouble {
         signs: &["pending deletion", "finalizer"],
-        meaning: "something is being deleted and waits for a finalizer: see which controller should \
-                  remove it, and that it runs",
+        meaning: "a resource is being deleted and waits for a finalizer: check that the controller \
+                  that removes it is running",
     },
     Trouble {
         signs: &["oomkilled", "out of memory"],
@@ -70,7 +70,7 @@ const TROUBLES: [Trouble; 16] = [
     },
     Trouble {
         signs: &["crashloopbackoff", "back-off restarting failed container"],
-        meaning: "a container keeps ending: its log says why",
+        meaning: "a container keeps exiting: check its log",
     },
     Trouble {
         signs: &[
@@ -79,19 +79,21 @@ const TROUBLES: [Trouble; 16] = [
             "insufficient memory",
             "nodes are available",
         ],
-        meaning: "a pod fits on no node: add room, or let it ask for less",
+        meaning: "a pod does not fit on any node: add nodes, or lower the requests of the pod",
     },
     Trouble {
         signs: &["readiness probe failed", "liveness probe failed", "startup probe failed"],
-        meaning: "a probe fails: see that the container listens where the probe asks",
+        meaning: "a probe fails: check that the container listens on the port and path of the \
+                  probe",
     },
     Trouble {
         signs: &["is not permitted in project", "is not permitted in the project"],
-        meaning: "the AppProject does not permit it: widen the project, or move the resource",
+        meaning: "the AppProject does not permit it: permit it in the project, or move the \
+                  resource",
     },
     Trouble {
         signs: &["field is immutable"],
-        meaning: "a field cannot be changed: the resource has to be made anew",
+        meaning: "a field is immutable: the resource must be deleted and created again",
     },
     Trouble {
         signs: &[
@@ -163,7 +165,7 @@ mod tests {
             ),
             (
                 "Pod/a: FailedScheduling 0/3 nodes are available: 3 Insufficient cpu",
-                "a pod fits on no node",
+                "a pod does not fit on any node",
             ),
             ("Pod/a: Unhealthy Readiness probe failed: dial tcp: refused", "a probe fails"),
             (
@@ -181,15 +183,18 @@ mod tests {
             ),
             (
                 "ConfigMap/a is Progressing: Pending deletion",
-                "something is being deleted and waits for a finalizer",
+                "a resource is being deleted and waits for a finalizer",
             ),
-            ("Pod/a: BackOff Back-off restarting failed container", "a container keeps ending"),
+            ("Pod/a: BackOff Back-off restarting failed container", "a container keeps exiting"),
             ("Error making API request. Code: 503. Errors: * Vault is sealed", "Vault is sealed"),
             (
                 "Pod/vault-0: Unhealthy Readiness probe failed: Key Value\nSealed          true",
                 "Vault is sealed",
             ),
-            ("Pod/vault-0 is Progressing, and by its label Vault is sealed", "Vault is sealed"),
+            (
+                "Pod/vault-0 is Progressing, and according to its label Vault is sealed",
+                "Vault is sealed",
+            ),
             (
                 "ConfigMap \"a\" is invalid: data[x/y]: Invalid value",
                 "the API server rejects a manifest",

@@ -69,7 +69,7 @@ pub(super) async fn through_argocd(
 pub(super) fn unseen(cluster: &str, error: &CallError) -> String {
     let why = match error {
         CallError::Refused { refusal: Refusal::Forbidden, .. } => {
-            "Argo CD does not let this account read logs (`logs, get`)".to_owned()
+            "Argo CD does not allow this account to read logs (`logs, get`)".to_owned()
         }
         error => error.to_string(),
     };
@@ -157,7 +157,8 @@ mod tests {
         };
         assert_eq!(
             unseen("edge", &denied),
-            "it runs on the cluster edge; Argo CD does not let this account read logs (`logs, get`)"
+            "it runs on the cluster edge; Argo CD does not allow this account to read logs (`logs, \
+             get`)"
         );
         let late = CallError::Unanswered { message: "no answer within 5 s".to_owned() };
         assert_eq!(unseen("edge", &late), "it runs on the cluster edge; no answer within 5 s");

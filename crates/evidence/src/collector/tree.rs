@@ -83,7 +83,7 @@ impl fmt::Display for Node {
             f.write_str(", waiting for a volume")?;
         }
         match self.label(VAULT_SEALED) {
-            Some("true") => f.write_str(", and by its label Vault is sealed"),
+            Some("true") => f.write_str(", and according to its label Vault is sealed"),
             Some(_) | None => Ok(()),
         }
     }
@@ -225,7 +225,8 @@ mod tests {
         let vault: Node = serde_json::from_value(vault).unwrap();
         assert_eq!(
             vault.to_string(),
-            "Pod/vault-0 is Progressing: vault-0 Progressing, and by its label Vault is sealed"
+            "Pod/vault-0 is Progressing: vault-0 Progressing, and according to its label Vault is \
+             sealed"
         );
     }
 }

@@ -38,7 +38,7 @@ pub(super) async fn ask(
     };
     match answered {
         Ok(status) if status == wanted.expect => Ok(()),
-        Ok(status) => Err(format!("it answers {status}, not {}", wanted.expect)),
+        Ok(status) => Err(format!("it answers {status}, expected {}", wanted.expect)),
         Err(error) => {
             let refused = Connection { stream: Box::new(tokio::io::empty()), refused };
             Err(refused.refusal().await.unwrap_or(error))
@@ -56,7 +56,7 @@ async fn get(
         .header(header::HOST, format!("{host}:{}", wanted.port))
         .header(header::USER_AGENT, "tiphys")
         .body(Empty::<Bytes>::new())
-        .map_err(|error| format!("its path cannot be asked for: {error}"))?;
+        .map_err(|error| format!("invalid path: {error}"))?;
     let handshake = http1::handshake(TokioIo::new(stream)).await;
     let (mut sender, connection) = handshake.map_err(|error| chain(&error))?;
     // Ends with this: nobody is left waiting for a server that hangs.

@@ -32,7 +32,10 @@ fn understand(mut answer: &[u8]) -> Option<Result<(), String>> {
             }
             // A notice, or which parts of the protocol it does not know: something follows.
             b'N' | b'v' => answer = rest.get(usize::try_from(length).ok()?..)?,
-            _ => return Some(Err(format!("it is no PostgreSQL: it answers {}", quoted(answer)))),
+            _ => {
+                let answer = quoted(answer);
+                return Some(Err(format!("not a PostgreSQL server: it answers {answer}")));
+            }
         }
     }
 }
@@ -49,7 +52,8 @@ fn refusal(fields: &[u8]) -> Result<(), String> {
     if code.starts_with("28") {
         return Ok(());
     }
-    let message = field(b'M').unwrap_or_else(|| "it refuses without a reason".to_owned());
+    let unexplained = || "it refused the connection without a reason".to_owned();
+    let message = field(b'M').unwrap_or_else(unexplained);
     Err(format!("{message} ({code})"))
 }
 
@@ -88,7 +92,7 @@ mod tests {
         let not_us = message(b'E', b"SFATAL\0C28000\0Mno pg_hba.conf entry for host\0\0");
         assert_eq!(understand(&not_us), Some(Ok(())));
         let web = understand(b"HTTP/1.1 400 Bad Request\r\n");
-        let said = "it is no PostgreSQL: it answers \"HTTP/1.1 400 Bad Request\"";
+        let said = "not a PostgreSQL server: it answers \"HTTP/1.1 400 Bad Request\"";
         assert_eq!(web, Some(Err(said.to_owned())));
     }
 }

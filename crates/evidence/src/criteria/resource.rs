@@ -38,12 +38,12 @@ pub(super) async fn ask(
     match objects.get_opt(name).await.map_err(unreadable)? {
         Some(object) => evaluate(expression, object).await.map_err(|unmet| match unmet {
             // Whatever was found, a field or an error, may quote a value.
-            Unmet::Found(_) if is_secret(&wanted) => format!("`{expression}` does not hold"),
+            Unmet::Found(_) if is_secret(&wanted) => format!("`{expression}` is not true"),
             unmet => unmet.to_string(),
         }),
         None => Err(match capabilities.scope {
-            Scope::Namespaced => format!("it is not there yet, in {namespace}"),
-            Scope::Cluster => "it is not there yet".to_owned(),
+            Scope::Namespaced => format!("not found yet in {namespace}"),
+            Scope::Cluster => "not found yet".to_owned(),
         }),
     }
 }
@@ -55,14 +55,14 @@ fn is_secret(kind: &GroupVersionKind) -> bool {
 /// Beside the runtime, whose only thread also renews the Lease.
 async fn evaluate(expression: &str, object: impl Serialize + Send + 'static) -> Result<(), Unmet> {
     let parsed = Expression::parse(expression)
-        .map_err(|error| Unmet::Found(format!("`{expression}` cannot be evaluated: {error}")))?;
+        .map_err(|error| Unmet::Found(format!("cannot evaluate `{expression}`: {error}")))?;
     let budget = Budget::default();
     // A thread cannot be stopped, but runs out of budget when nobody waits for it any more.
     let _withdrawn = WithdrawOnDrop(budget.clone());
     let evaluation = tokio::task::spawn_blocking(move || parsed.holds(&object, &budget));
     match tokio::time::timeout(EVALUATION_TIMEOUT, evaluation).await {
         Ok(Ok(judged)) => judged,
-        Ok(Err(error)) => Err(Unmet::Found(format!("`{expression}` cannot be evaluated: {error}"))),
+        Ok(Err(error)) => Err(Unmet::Found(format!("cannot evaluate `{expression}`: {error}"))),
         Err(_) => Err(Unmet::TooLong),
     }
 }
@@ -77,11 +77,11 @@ impl Drop for WithdrawOnDrop {
 
 /// An operator may bring its kinds later than it is asked.
 fn unknown(api_version: &str, kind: &str) -> String {
-    format!("the cluster does not know {kind} of {api_version} yet")
+    format!("the cluster does not have the kind {kind} of {api_version} yet")
 }
 
 fn unreadable(error: kube::Error) -> String {
-    RequestError::because("it cannot be read")(error).to_string()
+    RequestError::because("cannot read it")(error).to_string()
 }
 
 #[cfg(test)]
@@ -145,9 +145,9 @@ mod tests {
     async fn the_values_of_a_secret_are_not_told() {
         for expression in QUOTING {
             let told = asked("Secret", expression).await.unwrap_err();
-            assert_eq!(told, format!("`{expression}` does not hold"));
+            assert_eq!(told, format!("`{expression}` is not true"));
             let told = asked("ConfigMap", expression).await.unwrap_err();
-            assert_ne!(told, format!("`{expression}` does not hold"));
+            assert_ne!(told, format!("`{expression}` is not true"));
         }
         assert_eq!(asked("Secret", "obj.data.user == 'root'").await, Ok(()));
         let quoting = asked("ConfigMap", QUOTING[0]).await.unwrap_err();

@@ -56,12 +56,11 @@ impl Route<'_> {
 
     async fn forwarded(&self) -> Result<Forward, String> {
         let Route { client, namespace, service: name, .. } = self;
-        let what = "it cannot be reached through a port-forward";
+        let what = "cannot reach it through a port-forward";
         let services: Api<Service> = Api::namespaced((*client).clone(), namespace);
         let service = services.get_opt(name).await.map_err(RequestError::because(what));
         let service = service.map_err(|error| error.to_string())?;
-        let service =
-            service.ok_or_else(|| format!("there is no Service {name} in {namespace}"))?;
+        let service = service.ok_or_else(|| format!("Service {name} not found in {namespace}"))?;
         let labels = selector(&service).ok_or("its Service selects no pods")?;
         let pods: Api<Pod> = Api::namespaced((*client).clone(), namespace);
         let pod = ready_pod(&pods, &labels, what).await.map_err(|error| error.to_string())?;
@@ -117,13 +116,15 @@ impl Connection {
                 return understood;
             }
             if answer.len() > MAX_ANSWER {
-                return Err(format!("it says {} and so on", quoted(&answer)));
+                return Err(format!("its answer is too long: {}", quoted(&answer)));
             }
         }
         match self.refusal().await {
             Some(refusal) => Err(refusal),
-            None if answer.is_empty() => Err("it hangs up without an answer".to_owned()),
-            None => Err(format!("it says {} and hangs up", quoted(&answer))),
+            None if answer.is_empty() => {
+                Err("it closes the connection without an answer".to_owned())
+            }
+            None => Err(format!("it answers {} and closes the connection", quoted(&answer))),
         }
     }
 

@@ -4,7 +4,9 @@ use futures::future::join_all;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::ListParams;
 use kube::{Api, Client};
-use tiphys_assess::preflight::{Check, Problem, Requirement, Section, Trouble};
+use tiphys_assess::preflight::{
+    ABSENT_OR_INSTALLED, Check, NO_CLUSTER, Problem, Requirement, Section, Trouble,
+};
 use tiphys_model::Bootstrap;
 use tiphys_model::bootstrap::{Primitive, PrimitiveName};
 
@@ -28,9 +30,9 @@ async fn look_for(client: &Client, bootstrap: Option<&Bootstrap>, name: Primitiv
     }
 }
 
-/// The same rows for a cluster that cannot be asked.
+/// The same rows for a cluster that cannot be reached.
 pub(super) fn out_of_reach(bootstrap: Option<&Bootstrap>) -> Vec<Check> {
-    let why = "the cluster cannot be asked";
+    let why = NO_CLUSTER;
     let primitives = PrimitiveName::ALL
         .into_iter()
         .map(|name| requirement(name).skipped(installed(bootstrap, name).err().unwrap_or(why)));
@@ -44,25 +46,25 @@ fn installed(
     name: PrimitiveName,
 ) -> Result<&Primitive, &'static str> {
     let bootstrap =
-        bootstrap.ok_or("nothing is installed: the platform file has no `bootstrap`")?;
+        bootstrap.ok_or("nothing to install: the platform file has no `spec.bootstrap`")?;
     let primitive = bootstrap.primitives.iter().find(|primitive| primitive.name == name);
-    primitive.ok_or("the platform does not install it")
+    primitive.ok_or("the platform file does not install it")
 }
 
 fn requirement(name: PrimitiveName) -> Requirement {
-    Requirement::new(Section::Absence, name.title(), "not there, or ours from before")
+    Requirement::new(Section::Absence, name.title(), ABSENT_OR_INSTALLED)
 }
 
 fn judge(primitive: &Primitive, found: &Result<Found, Problem>) -> Check {
     let requirement = requirement(primitive.name);
     match found {
-        Ok(Found::Absent) => requirement.passed("not there"),
+        Ok(Found::Absent) => requirement.passed("absent"),
         Ok(Found::Ours { version: Some(version) }) => {
-            requirement.passed(format!("ours, {version}"))
+            requirement.passed(format!("installed by Tiphys, {version}"))
         }
-        Ok(Found::Ours { version: None }) => requirement.passed("ours, not complete"),
+        Ok(Found::Ours { version: None }) => requirement.passed("installed by Tiphys, incomplete"),
         Ok(Found::Foreign { seen }) => {
-            let found = format!("somebody else's: {}", seen.join(", "));
+            let found = format!("not installed by Tiphys: {}", seen.join(", "));
             let next = "remove it, or take it over with `tiphys bootstrap --adopt`";
             requirement.failed(Trouble::Missing, found, next)
         }
@@ -71,7 +73,7 @@ fn judge(primitive: &Primitive, found: &Result<Found, Problem>) -> Check {
 }
 
 fn sealed_secrets_requirement() -> Requirement {
-    Requirement::new(Section::Absence, "sealed-secrets controller", "not there")
+    Requirement::new(Section::Absence, "sealed-secrets controller", "absent")
 }
 
 /// `NAMESPACE/NAME` of each controller.
@@ -81,7 +83,7 @@ async fn sealed_secrets(client: &Client) -> Result<Vec<String>, Problem> {
     for label in SEALED_SECRETS {
         let labelled = ListParams::default().labels(label);
         let listed = deployments.list_metadata(&labelled);
-        for found in within("Deployments cannot be listed", listed).await?.items {
+        for found in within("cannot list Deployments", listed).await?.items {
             let metadata = found.metadata;
             let name = |part: Option<String>| part.unwrap_or_default();
             names.push(format!("{}/{}", name(metadata.namespace), name(metadata.name)));
@@ -95,9 +97,9 @@ async fn sealed_secrets(client: &Client) -> Result<Vec<String>, Problem> {
 fn judge_sealed_secrets(found: &Result<Vec<String>, Problem>) -> Check {
     let requirement = sealed_secrets_requirement();
     match found {
-        Ok(names) if names.is_empty() => requirement.passed("not there"),
+        Ok(names) if names.is_empty() => requirement.passed("absent"),
         Ok(names) => {
-            let next = "nothing to do: its key is kept, so what was sealed with it still opens";
+            let next = "no action needed: its key is kept, so SealedSecrets can be decrypted";
             requirement.warned(names.join(", "), next)
         }
         Err(problem) => requirement.unknown(problem),
@@ -126,10 +128,11 @@ mod tests {
             (check.outcome, check.found)
         };
         let seen = vec!["the namespace argocd".to_owned()];
-        let foreign = "somebody else's: the namespace argocd".to_owned();
+        let foreign = "not installed by Tiphys: the namespace argocd".to_owned();
         let version = Some("3.2.6".to_owned());
-        assert_eq!(judged(Found::Absent), (Outcome::Pass, "not there".to_owned()));
-        assert_eq!(judged(Found::Ours { version }), (Outcome::Pass, "ours, 3.2.6".to_owned()));
+        assert_eq!(judged(Found::Absent), (Outcome::Pass, "absent".to_owned()));
+        let ours = (Outcome::Pass, "installed by Tiphys, 3.2.6".to_owned());
+        assert_eq!(judged(Found::Ours { version }), ours);
         assert_eq!(judged(Found::Ours { version: None }).0, Outcome::Pass);
         let failed = (Outcome::Fail(Trouble::Missing), foreign);
         assert_eq!(judged(Found::Foreign { seen }), failed);

@@ -22,7 +22,7 @@ pub(super) async fn look(client: &Client, platform: &Platform) -> Check {
     }
 }
 
-/// The same row for a cluster that cannot be asked.
+/// The same row for a cluster that cannot be reached.
 pub(super) fn out_of_reach(platform: &Platform) -> Check {
     pinned(platform).map_or_else(not_asked, |support| judge(&Ok(Some(support))))
 }
@@ -37,7 +37,7 @@ fn pinned(platform: &Platform) -> Option<Support> {
 async fn running(client: &Client, platform: &Platform) -> Result<Option<Support>, Problem> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), &platform.argocd.namespace);
     let labelled = ListParams::default().labels(CONTROLLER);
-    let listed = within("the pods of Argo CD cannot be listed", pods.list(&labelled)).await?;
+    let listed = within("cannot list the pods of Argo CD", pods.list(&labelled)).await?;
     Ok(worst(listed.items.iter().filter_map(image)))
 }
 

@@ -20,7 +20,8 @@ pub(super) async fn look(preflight: &Preflight<'_>) -> Findings {
     let mut findings = Findings::default();
     let works = match in_time(preflight.access.client()).await {
         Ok(client) => Box::pin(ask(preflight, &client, &mut findings)).await,
-        Err(problem) => Err(problem),
+        // The API server was not even asked.
+        Err(problem) => Err(Problem { trouble: Trouble::Missing, ..problem }),
     };
     if let Err(problem) = &works {
         findings.checks.extend(out_of_reach(problem, needed(preflight.bootstrap())));
@@ -39,8 +40,9 @@ async fn ask(
     client: &Client,
     findings: &mut Findings,
 ) -> Result<(), Problem> {
-    let version =
-        within("the version cannot be asked for", client.apiserver_version()).await?.git_version;
+    let version = within("cannot read the version of the API server", client.apiserver_version())
+        .await?
+        .git_version;
     let installs = preflight.bootstrap().is_some() || preflight.strict;
     let (may, missing, nodes, dns, argocd, there) = tokio::join!(
         rights::may(client, "create", "", "namespaces"),
@@ -59,7 +61,7 @@ async fn ask(
     findings.checks.push(judge_authentication(&may, installs));
     findings.checks.push(match missing {
         Some(missing) => judge_rights(&missing, rights::count()),
-        None => no_rights_needed("nothing is installed: the platform file has no `bootstrap`"),
+        None => no_rights_needed("nothing to install: the platform file has no `spec.bootstrap`"),
     });
     findings.checks.push(judge_dns(&dns));
     findings.checks.extend(judge_nodes(&nodes, needed(preflight.bootstrap())));
@@ -71,7 +73,7 @@ async fn ask(
 
 async fn nodes(client: &Client) -> Result<Vec<Node>, Problem> {
     let nodes: Api<KubeNode> = Api::all(client.clone());
-    let listed = within("the nodes cannot be listed", nodes.list(&ListParams::default())).await?;
+    let listed = within("cannot list the nodes", nodes.list(&ListParams::default())).await?;
     Ok(listed.items.into_iter().map(node).collect())
 }
 
@@ -114,7 +116,7 @@ fn resources(all: Option<&BTreeMap<String, Quantity>>) -> Resources {
 async fn dns(client: &Client) -> Result<(usize, usize), Problem> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), "kube-system");
     let labelled = ListParams::default().labels("k8s-app=kube-dns");
-    let listed = within("the pods of CoreDNS cannot be listed", pods.list(&labelled)).await?;
+    let listed = within("cannot list the pods of CoreDNS", pods.list(&labelled)).await?;
     let ready = |pod: &&Pod| {
         let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
         conditions.is_some_and(|all| all.iter().any(|c| c.type_ == "Ready" && c.status == "True"))

@@ -40,7 +40,7 @@ pub(super) async fn said(program: &str, args: &[&str]) -> Ran {
         Ended::With(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
             let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
-            let why = format!("it ends with {}: {}", output.status, last.trim());
+            let why = format!("failed with {}: {}", output.status, last.trim());
             Ran::Failed(why.trim_end_matches([':', ' ']).to_owned())
         }
     }
@@ -54,9 +54,9 @@ mod tests {
     async fn what_a_program_says_is_kept() {
         assert_eq!(said("sh", &["-c", "echo jq-1.6"]).await, Ran::Said("jq-1.6\n".to_owned()));
         assert_eq!(said("no-such-program", &[]).await, Ran::Absent);
-        let failed = Ran::Failed("it ends with exit status: 3: no".to_owned());
+        let failed = Ran::Failed("failed with exit status: 3: no".to_owned());
         assert_eq!(said("sh", &["-c", "echo no >&2; exit 3"]).await, failed);
-        let mute = Ran::Failed("it ends with exit status: 1".to_owned());
+        let mute = Ran::Failed("failed with exit status: 1".to_owned());
         assert_eq!(said("false", &[]).await, mute);
     }
 

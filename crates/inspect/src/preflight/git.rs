@@ -43,7 +43,7 @@ pub(super) async fn reach(url: &str, mounted: &Git) -> (Tried, Login) {
         GitAddress::Ssh(address) => ssh::reach(url, &address, mounted).await,
         GitAddress::Https => over_https(url, mounted).await,
         GitAddress::Other => {
-            let why = "neither HTTPS nor SSH: only Argo CD can try it".to_owned();
+            let why = "neither HTTPS nor SSH: only Argo CD can check it".to_owned();
             (Tried::NotTried(why.clone()), Login::NotTried(why))
         }
     }
@@ -52,7 +52,7 @@ pub(super) async fn reach(url: &str, mounted: &Git) -> (Tried, Login) {
 async fn over_https(url: &str, mounted: &Git) -> (Tried, Login) {
     let away = |why: String| {
         let next = advice(&why);
-        (Tried::Away(why, next), Login::NotTried("the repository cannot be reached".to_owned()))
+        (Tried::Away(why, next), Login::NotTried("cannot reach the repository".to_owned()))
     };
     let https = match Https::new(mounted.authority.as_deref()) {
         Ok(https) => https,
@@ -70,11 +70,11 @@ async fn over_https(url: &str, mounted: &Git) -> (Tried, Login) {
             with_login(&https, &url, &Authorization::Basic { username, password }).await
         }
         Some(Mounted::Key(_)) if advertises(&open, READ) => {
-            Login::NotTried("the key is for SSH, and the repository is at an HTTPS address".into())
+            Login::NotTried("the key is for SSH, but the repository has an HTTPS address".into())
         }
         _ if advertises(&open, READ) => Login::NotNeeded,
         _ if is_refusal(&open) => Login::Wanted,
-        _ => Login::NotTried("the repository does not answer as a Git server does".to_owned()),
+        _ => Login::NotTried("the server does not respond like a Git server".to_owned()),
     };
     // Some servers hide what one may not see; who may has seen it.
     match (tried, &login) {
@@ -86,17 +86,17 @@ async fn over_https(url: &str, mounted: &Git) -> (Tried, Login) {
 /// What an answer to nobody in particular tells about the server.
 fn reading(open: &Answer) -> Tried {
     match open.status {
-        _ if advertises(open, READ) => Tried::Answers("can be read without a login".to_owned()),
+        _ if advertises(open, READ) => Tried::Answers("readable without a login".to_owned()),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            Tried::Answers("answers, and asks for a login".to_owned())
+            Tried::Answers("answers, and requires a login".to_owned())
         }
         status if status.is_success() => Tried::Away(
-            "answers, but not as a Git server does".to_owned(),
+            "answers, but not like a Git server".to_owned(),
             "check `source.repoURL`".to_owned(),
         ),
         status => Tried::Away(
-            format!("answers {}", status.as_u16()),
-            "check `source.repoURL`: it must be the address that `git clone` takes".to_owned(),
+            format!("answers with HTTP {}", status.as_u16()),
+            "check `source.repoURL`: it must be an address that `git clone` accepts".to_owned(),
         ),
     }
 }
@@ -106,10 +106,8 @@ async fn with_login(https: &Https, url: &str, authorization: &Authorization) -> 
         Ok(answer) if advertises(&answer, READ) => {
             Login::Accepted(write(references(https, url, WRITE, Some(authorization)).await))
         }
-        Ok(answer) if is_refusal(&answer) => {
-            Login::Rejected(format!("the server answers {}", answer.status.as_u16()))
-        }
-        Ok(answer) => Login::Unanswered(format!("the server answers {}", answer.status.as_u16())),
+        Ok(answer) if is_refusal(&answer) => Login::Rejected(with_status(&answer)),
+        Ok(answer) => Login::Unanswered(with_status(&answer)),
         Err(why) => Login::Unanswered(why),
     }
 }
@@ -118,9 +116,13 @@ fn write(answer: Result<Answer, Unanswered>) -> Write {
     match answer {
         Ok(answer) if advertises(&answer, WRITE) => Write::Granted,
         Ok(answer) if is_refusal(&answer) => Write::Denied,
-        Ok(answer) => Write::NotKnown(format!("the server answers {}", answer.status.as_u16())),
+        Ok(answer) => Write::NotKnown(with_status(&answer)),
         Err(why) => Write::NotKnown(why),
     }
+}
+
+fn with_status(answer: &Answer) -> String {
+    format!("the server answers with HTTP {}", answer.status.as_u16())
 }
 
 /// What a service has to offer; asking for it changes nothing.
@@ -163,11 +165,11 @@ mod tests {
             Tried::NotTried(said) => said,
         };
         let cases = [
-            (answer(200, reads), "answers: can be read without a login"),
-            (answer(401, page), "answers: answers, and asks for a login"),
-            (answer(200, page), "away: answers, but not as a Git server does"),
-            (answer(404, page), "away: answers 404"),
-            (answer(503, page), "away: answers 503"),
+            (answer(200, reads), "answers: readable without a login"),
+            (answer(401, page), "answers: answers, and requires a login"),
+            (answer(200, page), "away: answers, but not like a Git server"),
+            (answer(404, page), "away: answers with HTTP 404"),
+            (answer(503, page), "away: answers with HTTP 503"),
         ];
         for (answer, expected) in cases {
             assert_eq!(told(&answer), expected);

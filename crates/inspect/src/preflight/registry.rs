@@ -42,16 +42,16 @@ async fn ask(https: &Https, place: &Endpoint) -> Result<Tried, Unanswered> {
     let registry = matches!(place.purpose, Purpose::Registry | Purpose::Mirror);
     Ok(match status {
         StatusCode::UNAUTHORIZED if registry => {
-            Tried::Answers("answers, and asks for a login".to_owned())
+            Tried::Answers("answers, and requires a login".to_owned())
         }
         _ if status.is_success() => Tried::Answers("answers".to_owned()),
         _ => {
             let next = if registry {
-                "check that there is a registry: `/v2/` must answer with 200 or 401"
+                "check that this is a registry: `/v2/` must answer with HTTP 200 or 401"
             } else {
                 "check the address in the platform file"
             };
-            Tried::Away(format!("answers {code}"), next.to_owned())
+            Tried::Away(format!("answers with HTTP {code}"), next.to_owned())
         }
     })
 }
@@ -78,7 +78,7 @@ pub(super) async fn log_in(preflight: &Preflight<'_>, mounted: &Mounted) -> Find
         Ok(read) => read,
         Err(why) => {
             let file = Requirement::new(Section::Credentials, "registry", "a Docker configuration");
-            let next = "`docker login` writes one; `kubectl create secret docker-registry` too";
+            let next = "create one with `docker login` or `kubectl create secret docker-registry`";
             findings.checks.push(file.failed(Trouble::Missing, why, next));
             return findings;
         }
@@ -102,7 +102,7 @@ pub(super) async fn log_in(preflight: &Preflight<'_>, mounted: &Mounted) -> Find
 /// As `docker login` does it.
 async fn login(https: &Https, host: &str, config: &SecretString, repository: String) -> Login {
     let Some(login) = registry::login(config, host) else {
-        return Login::NotTried("it has no name and password that could be tried".to_owned());
+        return Login::NotTried("no user name and password to check".to_owned());
     };
     let open = match answered(https.look(&root(host), None)).await {
         Ok(open) => open,
@@ -115,24 +115,26 @@ async fn login(https: &Https, host: &str, config: &SecretString, repository: Str
             accepted(answered(asked).await, granted)
         }
         (StatusCode::UNAUTHORIZED, None) => {
-            let why = "the registry has no token service that could tell".to_owned();
+            let why = "the registry has no token service".to_owned();
             let answer = answered(https.look(&root(host), Some(&login))).await;
             accepted(answer, |_| Write::NotKnown(why))
         }
-        (StatusCode::OK, _) => Login::NotTried("the registry asks nobody to log in".to_owned()),
-        (status, _) => Login::Unanswered(format!("the registry answers {}", status.as_u16())),
+        (StatusCode::OK, _) => Login::NotTried("the registry does not require a login".to_owned()),
+        (status, _) => Login::Unanswered(with_status(status)),
     }
 }
 
 fn accepted(answer: Result<Answer, Unanswered>, write: impl FnOnce(&Answer) -> Write) -> Login {
     match answer {
         Ok(answer) if answer.status.is_success() => Login::Accepted(write(&answer)),
-        Ok(answer) if is_refusal(&answer) => {
-            Login::Rejected(format!("the registry answers {}", answer.status.as_u16()))
-        }
-        Ok(answer) => Login::Unanswered(format!("the registry answers {}", answer.status.as_u16())),
+        Ok(answer) if is_refusal(&answer) => Login::Rejected(with_status(answer.status)),
+        Ok(answer) => Login::Unanswered(with_status(answer.status)),
         Err(why) => Login::Unanswered(why),
     }
+}
+
+fn with_status(status: StatusCode) -> String {
+    format!("the registry answers with HTTP {}", status.as_u16())
 }
 
 #[derive(Deserialize)]
@@ -147,7 +149,7 @@ struct Claim {
 
 /// What a token allows, if it says so.
 fn granted(answer: &Answer) -> Write {
-    let silent = || Write::NotKnown("the registry's tokens do not tell".to_owned());
+    let silent = || Write::NotKnown("the registry's tokens do not list permissions".to_owned());
     let Ok(token) = registry::read_token(answer) else { return silent() };
     let claims = token.expose_secret().split('.').nth(1);
     let claims = claims.and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
@@ -174,7 +176,7 @@ mod tests {
 
     #[test]
     fn tokens_tell_what_they_allow() {
-        let silent = Write::NotKnown("the registry's tokens do not tell".to_owned());
+        let silent = Write::NotKnown("the registry's tokens do not list permissions".to_owned());
         let both = r#"{"access": [{"type": "repository", "actions": ["pull", "push"]}]}"#;
         let pull = r#"{"access": [{"type": "repository", "actions": ["pull"]}]}"#;
         let cases = [

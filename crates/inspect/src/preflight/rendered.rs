@@ -110,7 +110,7 @@ fn unrendered(error: CallError) -> Unrendered {
 async fn namespaces(client: &Client) -> Result<BTreeSet<String>, Problem> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let all = ListParams::default();
-    let listed = within("the namespaces cannot be listed", namespaces.list_metadata(&all)).await?;
+    let listed = within("cannot list the namespaces", namespaces.list_metadata(&all)).await?;
     Ok(listed.items.into_iter().filter_map(|one| one.metadata.name).collect())
 }
 
@@ -223,7 +223,7 @@ mod tests {
         let NotRead::Problem(problem) = not_read(&server, &by_api).await else {
             panic!("a problem")
         };
-        assert!(problem.why.starts_with("there is no token to deploy"), "{}", problem.why);
+        assert!(problem.why.starts_with("the deploy token of the platform"), "{}", problem.why);
         server.next(Method::GET, "applications", Answer::Cut);
         assert_eq!(not_read(&server, &by_api).await, NotRead::NoCluster);
         assert_eq!(server.writes(), Vec::<String>::new());

@@ -74,11 +74,11 @@ async fn reach(place: &Endpoint, mounted: &Mounted) -> Findings {
     let git = login(&place.address, mounted);
     let is_ssh = matches!(GitAddress::parse(&place.address), GitAddress::Ssh(_));
     let tried = if is_ssh && git.login.is_none() {
-        Tried::NotTried("no login for it is mounted: only Argo CD can try it".to_owned())
+        Tried::NotTried("no credentials mounted for it: only Argo CD can check it".to_owned())
     } else {
         match git::reach(&place.address, git).await.0 {
             Tried::Away(why, _) => {
-                let next = "check the address in the Applications that name it, and `ca.crt` or \
+                let next = "check the address in the Applications that use it, and `ca.crt` or \
                             `known_hosts` in the folder of its credentials";
                 Tried::Away(why, next.to_owned())
             }

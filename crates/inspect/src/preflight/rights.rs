@@ -55,7 +55,7 @@ pub(super) fn count() -> usize {
     all().count()
 }
 
-/// `VERB RESOURCE` of each right that whoever asks does not have.
+/// `VERB RESOURCE` of each right that the caller does not have.
 pub(super) async fn missing(client: &Client) -> Result<Vec<String>, Problem> {
     let asked: Vec<_> = all().map(|right| lacks(client, right)).collect();
     let answers: Vec<Option<String>> = stream::iter(asked).buffered(AT_ONCE).try_collect().await?;
@@ -68,7 +68,7 @@ async fn lacks(client: &Client, right: Right) -> Result<Option<String>, Problem>
     Ok((!may).then(|| format!("{verb} {resource}")))
 }
 
-/// Whether whoever asks may do this everywhere. The answer is all that comes of asking.
+/// Whether the caller may do this everywhere. The answer is all that comes of asking.
 pub(super) async fn may(
     client: &Client,
     verb: &str,
@@ -89,7 +89,7 @@ pub(super) async fn may(
         ..SelfSubjectAccessReview::default()
     };
     let reviews: Api<SelfSubjectAccessReview> = Api::all(client.clone());
-    let what = "rights cannot be asked for";
+    let what = "cannot check the rights";
     let answer = within(what, reviews.create(&PostParams::default(), &review)).await?;
     Ok(answer.status.is_some_and(|status| status.allowed))
 }

@@ -23,7 +23,7 @@ pub(super) async fn reach(url: &str, address: &SshAddress, mounted: &Git) -> (Tr
     let identity = match Identity::new(mounted) {
         Ok(identity) => identity,
         Err(error) => {
-            return not_tried(&format!("cannot be tried: no temporary folder: {error}"));
+            return not_tried(&format!("not checked: cannot create a temporary folder: {error}"));
         }
     };
     let mut list = Command::new("git");
@@ -33,7 +33,7 @@ pub(super) async fn reach(url: &str, address: &SshAddress, mounted: &Git) -> (Tr
     list.env("GIT_TERMINAL_PROMPT", "0").current_dir(identity.folder.path());
     let output = match run(&mut list).await {
         Ended::With(output) => output,
-        Ended::Absent => return not_tried("cannot be tried: there is no git here"),
+        Ended::Absent => return not_tried("not checked: git is not installed"),
         Ended::Not(why) => {
             let next = advice(&why);
             return (Tried::Away(why.clone(), next), Login::NotTried(why));
@@ -54,18 +54,18 @@ fn judge(said: &str, key: bool) -> (Tried, Login) {
         SshAnswer::Denied if key => (answers, Login::Rejected(line)),
         SshAnswer::Denied => (answers, Login::Wanted),
         SshAnswer::NoRepository => {
-            let next = "check `source.repoURL`, and whether the key may see that repository";
-            let hidden = Login::NotTried("the repository is not there, or hidden".to_owned());
+            let next = "check `source.repoURL`, and that the key has access to the repository";
+            let hidden = Login::NotTried("the repository is missing or hidden".to_owned());
             (Tried::Away(line, next.to_owned()), hidden)
         }
         SshAnswer::HostKey => {
-            let next = "put the server's host key, verified, into `git/known_hosts` of the \
-                        credentials: `ssh-keyscan` prints it, the server's owner confirms it";
-            let why = format!("its host key is not known, or another: {line}");
+            let next = "get the server's host key with `ssh-keyscan`, verify it with the server's \
+                        owner, and add it to `git/known_hosts` in the credentials folder";
+            let why = format!("its host key is unknown or has changed: {line}");
             (Tried::Away(why, next.to_owned()), unreachable())
         }
         SshAnswer::NoProgram => {
-            let why = "cannot be tried: there is no ssh here".to_owned();
+            let why = "not checked: ssh is not installed".to_owned();
             (Tried::NotTried(why.clone()), Login::NotTried(why))
         }
         SshAnswer::Away => {
@@ -76,10 +76,10 @@ fn judge(said: &str, key: bool) -> (Tried, Login) {
 }
 
 fn unreachable() -> Login {
-    Login::NotTried("the repository cannot be reached".to_owned())
+    Login::NotTried("cannot reach the repository".to_owned())
 }
 
-/// Whoever may push is told the references first. Nothing is pushed: the conversation ends there.
+/// A client that may push gets the references first. Nothing is pushed.
 async fn write(address: &SshAddress, identity: &Identity) -> Write {
     let mut ask = Command::new("ssh");
     ask.args(identity.options());
@@ -92,7 +92,7 @@ async fn write(address: &SshAddress, identity: &Identity) -> Write {
         Ended::With(Output { stdout, .. }) if is_advertisement(&stdout) => Write::Granted,
         // The same login was accepted a moment ago, so this is about writing.
         Ended::With(_) => Write::Denied,
-        Ended::Absent => Write::NotKnown("there is no ssh here".to_owned()),
+        Ended::Absent => Write::NotKnown("ssh is not installed".to_owned()),
         Ended::Not(why) => Write::NotKnown(why),
     }
 }

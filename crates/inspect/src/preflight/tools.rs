@@ -41,10 +41,10 @@ async fn ansible(needs: Needs<'_>) -> Findings {
 
 async fn packages(ansible: &Ran) -> Ran {
     let Ran::Said(text) = ansible else {
-        return Ran::Failed("not known without ansible-playbook".to_owned());
+        return Ran::Failed("unknown without ansible-playbook".to_owned());
     };
     let Some(python) = interpreter(text) else {
-        return Ran::Failed("ansible-playbook does not say which Python is its own".to_owned());
+        return Ran::Failed("ansible-playbook does not report its Python interpreter".to_owned());
     };
     let args: Vec<&str> = ["-c", PACKAGES_SCRIPT].into_iter().chain(PACKAGES).collect();
     said(python, &args).await

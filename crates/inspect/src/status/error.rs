@@ -1,4 +1,4 @@
-//! Why nobody can say how a platform is.
+//! Why the status of a platform cannot be read.
 
 use std::time::Duration;
 
@@ -42,10 +42,10 @@ impl Explain for StatusError {
                 "the cluster does not answer",
                 format!("no answer within {} s", within.as_secs()),
             )
-            .hint("check that the cluster is up and the kubeconfig's server is right"),
+            .hint("check that the cluster is up and that the kubeconfig has the right address"),
             StatusError::Unreadable(error) => Explanation::new(
                 Exit::Failed,
-                format!("the Application `{}` cannot be judged", error.app),
+                format!("cannot assess the Application `{}`", error.app),
                 error.to_string(),
             ),
             StatusError::Signals(error) => error.explain(),

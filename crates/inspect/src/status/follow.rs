@@ -22,7 +22,7 @@ use tiphys_evidence::criteria::Prober;
 const LOOK: Duration = Duration::from_secs(2);
 /// How often criteria are asked.
 const ASK: Duration = Duration::from_secs(5);
-/// How long the cluster may be away before who watches is told.
+/// How long the cluster may be unreachable before watching fails.
 const AWAY: Duration = Duration::from_secs(60);
 /// How long changes are gathered before they are shown: who reads wants one picture of them.
 const GATHER: Duration = Duration::from_millis(300);

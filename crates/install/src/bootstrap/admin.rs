@@ -39,11 +39,13 @@ pub enum PasswordError {
 impl Explain for PasswordError {
     fn explain(&self) -> Explanation {
         let why = match self {
-            PasswordError::NoRandomness => "this machine has no randomness".to_owned(),
+            PasswordError::NoRandomness => {
+                "the operating system returned no random numbers".to_owned()
+            }
             PasswordError::Hash(error) => error.to_string(),
             PasswordError::Request(error) => return error.explain(),
         };
-        Explanation::new(Exit::Failed, "no password can be made", why)
+        Explanation::new(Exit::Failed, "cannot create a password", why)
     }
 }
 
@@ -61,7 +63,7 @@ pub async fn rotate_initial(
         Ok(_) => Ok(Rotation::Rotated),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(Rotation::Rotated),
         Err(error) => {
-            let what = format!("the Secret {INITIAL} cannot be deleted");
+            let what = format!("cannot delete the Secret {INITIAL}");
             Err(RequestError::because(what)(error).into())
         }
     }
@@ -81,7 +83,7 @@ fn secrets(client: &Client, platform: &Platform) -> Api<Secret> {
 }
 
 async fn exists(client: &Client, platform: &Platform, name: &str) -> Result<bool, RequestError> {
-    let what = format!("the Secret {name} cannot be read");
+    let what = format!("cannot read the Secret {name}");
     let found = secrets(client, platform).get_metadata_opt(name).await;
     Ok(found.map_err(RequestError::because(what))?.is_some())
 }
@@ -100,7 +102,7 @@ async fn rotate(client: &Client, platform: &Platform) -> Result<(), PasswordErro
         "data": { "username": encoded("admin"), "password": encoded(password.expose_secret()) },
     });
     let params = PatchParams::apply(FIELD_MANAGER).force();
-    let what = format!("the Secret {name} cannot be written");
+    let what = format!("cannot write the Secret {name}");
     secrets
         .patch(&name, &params, &Patch::Apply(&kept))
         .await
@@ -111,7 +113,7 @@ async fn rotate(client: &Client, platform: &Platform) -> Result<(), PasswordErro
     } });
     let params =
         PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-    let what = format!("the Secret {SETTINGS} cannot be written");
+    let what = format!("cannot write the Secret {SETTINGS}");
     let written = secrets.patch(SETTINGS, &params, &Patch::Merge(&changed)).await;
     written.map_err(RequestError::because(what))?;
     Ok(())

@@ -53,23 +53,23 @@ impl Explain for ApplyError {
             ApplyError::UnknownKind { object } => Explanation::new(
                 Exit::Failed,
                 not_applied(object),
-                format!("the cluster does not have this kind in `{}`", object.group),
+                format!("unknown kind `{}` in the API group `{}`", object.kind, object.group),
             )
-            .hint("its CRD is not among the manifests: check what they are for"),
+            .hint("add the CRD of this kind to the manifests"),
             ApplyError::Conflict(conflict) => conflict
                 .explain()
-                .hint("let whoever manages it go, or take the fields over with --adopt"),
+                .hint("remove the other manager, or take the fields over with `--adopt`"),
             ApplyError::Write(error) => {
                 let said = error.explain();
                 if said.why.contains("webhook") {
                     said.hint(
-                        "a webhook has to answer before anything can be written: see its pods, or \
-                         remove its configuration if they are gone for good; then run this again",
+                        "check the pods of the webhook, or remove its configuration if they are \
+                         gone for good; then run this command again",
                     )
                 } else if error.cause() == Cause::Other {
                     said.hint(
-                        "correct what the API server names, and run this again: it goes on where \
-                         it stopped",
+                        "fix what the API server reports, then run this command again: it \
+                         continues where it stopped",
                     )
                 } else {
                     said
@@ -81,7 +81,7 @@ impl Explain for ApplyError {
 }
 
 fn not_applied(object: &ObjectName) -> String {
-    format!("{object} could not be applied")
+    format!("cannot apply {object}")
 }
 
 pub(super) struct Applier<'a> {
@@ -120,7 +120,7 @@ impl Applier<'_> {
             }
             return Err(ApplyError::UnknownKind { object: known.clone() });
         };
-        let what = format!("{known} cannot be read");
+        let what = format!("cannot read {known}");
         let before =
             api.get_metadata_opt(name(object)).await.map_err(RequestError::because(what))?;
         let mut params = PatchParams::apply(BOOTSTRAP_MANAGER);
@@ -231,9 +231,9 @@ mod tests {
             let error = RequestError::because("w")(kube::Error::Api(status));
             ApplyError::Write(error).explain().next.unwrap()
         };
-        assert!(next(500, "failed calling webhook").starts_with("a webhook has to answer"));
-        assert!(next(503, "failed calling webhook").starts_with("a webhook has to answer"));
-        assert!(next(422, "invalid").starts_with("correct what the API server names"));
+        assert!(next(500, "failed calling webhook").starts_with("check the pods of the webhook"));
+        assert!(next(503, "failed calling webhook").starts_with("check the pods of the webhook"));
+        assert!(next(422, "invalid").starts_with("fix what the API server reports"));
         assert!(next(403, "forbidden").contains("credentials"));
     }
 }

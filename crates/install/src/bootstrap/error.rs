@@ -24,10 +24,10 @@ impl Explain for PrepareError {
             PrepareError::Fetch(error) => error.explain(),
             PrepareError::Render { primitive, source } => Explanation::new(
                 Exit::Configuration,
-                format!("the manifests of {} cannot be used", primitive.name.title()),
+                format!("cannot use the manifests of {}", primitive.name.title()),
                 source.to_string(),
             )
-            .hint(format!("see {}, and its patches", primitive.manifests)),
+            .hint(format!("check {} and its patches", primitive.manifests)),
         }
     }
 }
@@ -49,19 +49,20 @@ impl Explain for CheckError {
     fn explain(&self) -> Explanation {
         match self {
             CheckError::Foreign { primitive, seen } => {
-                let verb = if seen.len() == 1 { "is" } else { "are" };
+                let verb = if seen.len() == 1 { "exists" } else { "exist" };
                 Explanation::new(
                     Exit::Configuration,
-                    format!("there is an {} that Tiphys has not installed", primitive.title()),
-                    format!("{} {verb} already there", seen.join(" and ")),
+                    format!("found an {} that Tiphys did not install", primitive.title()),
+                    format!("{} already {verb}", seen.join(" and ")),
                 )
                 .hint(match primitive {
                     PrimitiveName::ArgoCd => {
-                        "leave `spec.bootstrap` out to use it as it is, remove it, or take it over \
-                         with --adopt"
+                        "remove `spec.bootstrap` to use it as it is, uninstall it, or take it over \
+                         with `--adopt`"
                     }
                     PrimitiveName::Workflows | PrimitiveName::Events => {
-                        "leave it out of `spec.bootstrap`, remove it, or take it over with --adopt"
+                        "remove it from `spec.bootstrap`, uninstall it, or take it over with \
+                         `--adopt`"
                     }
                 })
             }

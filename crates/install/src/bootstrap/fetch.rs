@@ -69,51 +69,51 @@ impl Explain for FetchError {
     fn explain(&self) -> Explanation {
         let say = |what: String, why: String| Explanation::new(Exit::Configuration, what, why);
         let unreadable = |path: &Path, why| {
-            say(format!("{} cannot be read", path.display()), why)
-                .hint("`spec.bootstrap` names it, seen from the platform file: correct one of them")
+            say(format!("cannot read {}", path.display()), why)
+                .hint("check the path in `spec.bootstrap`: it is relative to the platform file")
         };
         let unfetched = |place: &str, why| {
-            say(format!("{place} cannot be fetched"), why).hint(
-                "check the address, the way there and the credentials; `path` needs none of them",
+            say(format!("cannot fetch {place}"), why).hint(
+                "check the address, the network and the credentials, or use a file with `path`",
             )
         };
         let unrendered = |chart: &Chart, why| {
-            say(format!("the chart {} {} cannot be rendered", chart.name, chart.version), why)
+            say(format!("cannot render the chart {} {}", chart.name, chart.version), why)
         };
         match self {
             FetchError::NotPinned { primitive, found } => say(
-                format!("the manifests of {} are not the pinned ones", primitive.name.title()),
+                format!("the manifests of {} do not match the pin", primitive.name.title()),
                 format!(
-                    "{} has the SHA-256 {found}, and {} is pinned",
+                    "{} has the SHA-256 {found}, but {} is pinned",
                     primitive.manifests,
                     primitive.checksum.as_str()
                 ),
             )
             .hint(format!(
-                "find out what has changed; if it is meant, pin \
-                 `spec.bootstrap.{}.manifests.sha256` to the new one",
+                "check what has changed; if the change is intended, set \
+                 `spec.bootstrap.{}.manifests.sha256` to the new checksum",
                 primitive.name.as_str()
             )),
             FetchError::NotText { primitive, .. } => say(
-                format!("the manifests of {} cannot be used", primitive.title()),
-                "they are not text in UTF-8".to_owned(),
+                format!("cannot use the manifests of {}", primitive.title()),
+                "they are not valid UTF-8".to_owned(),
             ),
             FetchError::Unreadable { path, source } => unreadable(path, source.to_string()),
             FetchError::TooLarge { path } => {
-                unreadable(path, format!("it is larger than {} MiB", MOST_BYTES >> 20))
+                unreadable(path, format!("the file is larger than {} MiB", MOST_BYTES >> 20))
             }
             FetchError::NotAReference { text } => {
-                unfetched(text, "it is not of the form `REGISTRY/REPOSITORY:TAG`".to_owned())
+                unfetched(text, "expected the form `REGISTRY/REPOSITORY:TAG`".to_owned())
             }
             FetchError::Unanswered { place, why } => unfetched(place, why.clone()),
             FetchError::Status { url, status } => unfetched(url, status.to_string()),
             FetchError::TempFolder { chart, source } => unrendered(chart, source.to_string()),
             FetchError::NoHelm { chart, source } => {
-                unrendered(chart, format!("helm cannot be run: {source}"))
+                unrendered(chart, format!("cannot run helm: {source}"))
                     .hint("install helm 3.12 or newer, or pin rendered manifests with `path`")
             }
             FetchError::Helm { chart, stderr } => unrendered(chart, stderr.clone())
-                .hint("`helm template` with the same chart says the same"),
+                .hint("run `helm template` with the same chart to reproduce this"),
         }
     }
 }

@@ -42,15 +42,15 @@ pub async fn found(client: &Client, primitive: &Primitive) -> Result<Found, Requ
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
     let name = &primitive.namespace;
-    let what = format!("the namespace {name} cannot be read");
+    let what = format!("cannot read the namespace {name}");
     let namespace = namespaces.get_opt(name).await.map_err(RequestError::because(what))?;
     let crd = crd(primitive.name);
-    let what = format!("the CRD {crd} cannot be read");
+    let what = format!("cannot read the CRD {crd}");
     let definition = crds.get_metadata_opt(crd).await.map_err(RequestError::because(what))?;
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), name);
     let mut notes = Vec::new();
     for note in [NOTE, OLD_NOTE] {
-        let what = format!("the ConfigMap {note} in {name} cannot be read");
+        let what = format!("cannot read the ConfigMap {note} in {name}");
         notes.extend(maps.get_opt(note).await.map_err(RequestError::because(what))?);
     }
     Ok(judge(

@@ -21,12 +21,12 @@ pub(super) async fn replace(
     let revision = live.data.pointer("/status/updateRevision").and_then(Value::as_str);
     let Some(revision) = revision else { return Ok(()) };
     let pods: Api<Pod> = Api::namespaced(client.clone(), &set.namespace);
-    let what = format!("the pods of {set} cannot be listed");
+    let what = format!("cannot list the pods of {set}");
     let listed = pods.list(&ListParams::default()).await.map_err(RequestError::because(what))?;
     for pod in listed.items.iter().filter(|pod| is_in_the_way(pod, &set.name, revision)) {
         let name = pod.name_any();
-        tell(format!("replacing the pod {name}, which is of an earlier version and not ready"));
-        let what = format!("the pod {name} cannot be deleted");
+        tell(format!("replacing pod {name}: it is not ready and runs an earlier version"));
+        let what = format!("cannot delete the pod {name}");
         delete::delete(&pods, &name, &delete::only(pod.uid()), what).await?;
     }
     Ok(())

@@ -20,11 +20,11 @@ impl Explain for DowngradeError {
         Explanation::new(
             Exit::Configuration,
             format!("{} would be downgraded", primitive.title()),
-            format!("{installed} is installed, and {pinned} is pinned"),
+            format!("{installed} is installed, but {pinned} is pinned"),
         )
         .hint(format!(
-            "pin `spec.bootstrap.{}.version` to {installed} or newer; to go back, tear the \
-             platform down and install it anew",
+            "pin `spec.bootstrap.{}.version` to {installed} or newer; to downgrade, \
+             tear the platform down and install it again",
             primitive.as_str()
         ))
     }

@@ -43,8 +43,8 @@ impl Explain for ReadyError {
     fn explain(&self) -> Explanation {
         match self {
             ReadyError::Refused { crd, message } => {
-                Explanation::new(Exit::Failed, format!("{crd} is not accepted"), message)
-                    .hint("see whose CRD has the same names: `kubectl get crd`")
+                Explanation::new(Exit::Failed, format!("the API server rejected {crd}"), message)
+                    .hint("check for another CRD with the same names: `kubectl get crd`")
             }
             ReadyError::TooLate(waiting) => too_late(waiting),
             ReadyError::Request(error) => error.explain(),
@@ -55,7 +55,7 @@ impl Explain for ReadyError {
 /// One cause often keeps several from starting: it is told once.
 fn too_late(waiting: &[(ObjectName, Trouble)]) -> Explanation {
     let next = waiting.iter().find_map(|(_, trouble)| trouble.next);
-    let next = next.unwrap_or("see its pods with `kubectl describe pod`");
+    let next = next.unwrap_or("check its pods with `kubectl describe pod`");
     let known = |text: &str| trouble::CAUSES.iter().position(|(word, _)| text.contains(word));
     let mut told: Vec<_> = waiting.iter().collect();
     told.sort_by_key(|(_, trouble)| known(&trouble.text).unwrap_or(usize::MAX));
@@ -66,9 +66,9 @@ fn too_late(waiting: &[(ObjectName, Trouble)]) -> Explanation {
     } else {
         format!("; also not ready: {}", others.join(", "))
     };
-    let what = format!("{first} is not ready in time");
+    let what = format!("timed out waiting for {first}");
     Explanation::new(Exit::Failed, what, format!("{text}{also}"))
-        .hint(format!("{next}; then run this again: it goes on where it stopped"))
+        .hint(format!("{next}; then run this command again: it continues where it stopped"))
 }
 
 /// Which of the applied objects have to become ready.
@@ -140,9 +140,9 @@ pub(super) async fn wait(
 async fn look(kinds: &Kinds, object: &ObjectName) -> Result<Readiness, RequestError> {
     match kinds.get(object).await {
         Ok(Some(live)) => Ok(readiness(&serde_json::to_value(&live).unwrap_or_default())),
-        Ok(None) => Ok(Readiness::NotYet("it is not there any more".to_owned())),
+        Ok(None) => Ok(Readiness::NotYet("it no longer exists".to_owned())),
         Err(error) => {
-            let error = RequestError::because(format!("{object} cannot be read"))(error);
+            let error = RequestError::because(format!("cannot read {object}"))(error);
             match error.cause() {
                 Cause::Unreachable => Ok(Readiness::NotYet(error.why())),
                 _ => Err(error),
@@ -197,11 +197,11 @@ mod tests {
             waiting("b", "ImagePullBackOff", Some("fix the image")),
         ]);
         let Explanation { what, why, next, .. } = error.explain();
-        assert_eq!(what, "Deployment/n/b is not ready in time");
+        assert_eq!(what, "timed out waiting for Deployment/n/b");
         assert_eq!(why, "ImagePullBackOff; also not ready: Deployment/n/a");
-        assert!(next.unwrap().starts_with("fix the image; then run this again"));
+        assert!(next.unwrap().starts_with("fix the image; then run this command again"));
         let unknown = ReadyError::TooLate(vec![waiting("a", "0 of 1 replicas", None)]).explain();
         assert_eq!(unknown.why, "0 of 1 replicas");
-        assert!(unknown.next.unwrap().starts_with("see its pods with `kubectl describe pod`; "));
+        assert!(unknown.next.unwrap().starts_with("check its pods with `kubectl describe pod`; "));
     }
 }

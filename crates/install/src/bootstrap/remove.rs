@@ -44,11 +44,12 @@ impl Explain for RemoveError {
             RemoveError::NotGone { object, stage, stuck, conditions } => {
                 let why = match stuck {
                     Some(stuck) => stuck.to_string(),
-                    None if conditions.is_empty() => "it does not say what it waits for".to_owned(),
+                    None if conditions.is_empty() => "its status does not say why".to_owned(),
                     None => conditions.join(", "),
                 };
-                Explanation::new(Exit::Failed, format!("{object} did not go ({stage})"), why)
-                    .hint("see to what it names, then run the same command again: it goes on here")
+                let what = format!("timed out deleting {object} ({stage})");
+                Explanation::new(Exit::Failed, what, why)
+                    .hint("fix the cause, then run this command again: it continues here")
             }
             RemoveError::Request(error) => error.explain(),
         }
@@ -81,16 +82,16 @@ pub async fn remove(
         let title = primitive.title();
         let instances = instances(&kinds, &own).await?;
         if let Some(other) = user(&instances, &own) {
-            tell(format!("{title} stays: {other} is not the platform's"));
+            tell(format!("{title} is kept: {other} does not belong to the platform"));
             continue;
         }
         tell(format!("removing {title}"));
         // While its controllers are there to take their finalizers off.
-        remove_all(client, &kinds, instances, "what it was used for").await?;
+        remove_all(client, &kinds, instances, "custom resources").await?;
         for (stage, part) in [
-            ("its namespace", Part::Namespace),
-            ("its rights", Part::ClusterWide),
-            ("its CRDs", Part::Crds),
+            ("namespace", Part::Namespace),
+            ("cluster-wide objects", Part::ClusterWide),
+            ("CRDs", Part::Crds),
         ] {
             let objects = own.iter().filter(|object| part.has(object)).map(|o| (*o).clone());
             remove_all(client, &kinds, objects.collect(), stage).await?;
@@ -179,7 +180,7 @@ async fn list(
                 Ok(Vec::new())
             }
             Err(error) => {
-                let what = format!("{} cannot be listed", resource.plural);
+                let what = format!("cannot list {}", resource.plural);
                 Err(RequestError::because(what)(error))
             }
         }
@@ -199,7 +200,7 @@ async fn remove_all(
     let began = Instant::now();
     for object in &objects {
         let Some(api) = kinds.api(&object.name) else { continue };
-        let what = format!("{} cannot be deleted", object.name);
+        let what = format!("cannot delete {}", object.name);
         delete::delete(&api, &object.name.name, &delete::only(object.uid.clone()), what).await?;
     }
     let mut left = objects;
@@ -207,7 +208,7 @@ async fn remove_all(
         let mut still = Vec::new();
         for object in left {
             let live = kinds.get(&object.name).await;
-            let what = format!("{} cannot be read", object.name);
+            let what = format!("cannot read {}", object.name);
             let live = live.map_err(RequestError::because(what))?;
             if let Some(live) = live.filter(|live| live.uid() == object.uid) {
                 still.push((object, live));

@@ -254,7 +254,7 @@ fn argue(objects: &mut [Value], deployment: &str, arguments: &[&str]) {
 /// A cache of which there is one is not highly available; only other manifests help.
 fn single(objects: &[Value]) -> Option<String> {
     objects.iter().any(|o| kind(o) == "Deployment" && name(o) == "argocd-redis").then(|| {
-        "these manifests have a single Redis: for high availability pin Argo CD's \
+        "these manifests have only one Redis: for high availability, pin Argo CD's \
          ha/install.yaml"
             .to_owned()
     })

@@ -74,14 +74,14 @@ fn of_container(container: &ContainerStatus) -> Option<String> {
         }
         let message = waiting.message.as_deref().unwrap_or_default();
         let why = ended.map_or_else(String::new, |ended| {
-            let reason = ended.reason.as_deref().unwrap_or("ended");
-            format!(" (it ended before: {reason}, code {})", ended.exit_code)
+            let reason = ended.reason.as_deref().unwrap_or("no reason");
+            format!(" (last exit: {reason}, code {})", ended.exit_code)
         });
         return Some(format!("container {name}: {reason} {message}{why}").trim().to_owned());
     }
     let terminated = state.terminated.as_ref().filter(|terminated| terminated.exit_code != 0)?;
     let reason = terminated.reason.as_deref().unwrap_or_default();
-    Some(format!("container {name} ended with code {}: {reason}", terminated.exit_code))
+    Some(format!("container {name} exited with code {}: {reason}", terminated.exit_code))
 }
 
 const IMAGE: &str = "make the image reachable: check its name, the registry, its credentials, and \
@@ -89,14 +89,14 @@ const IMAGE: &str = "make the image reachable: check its name, the registry, its
 
 /// What helps, by what is said. What keeps pods from being made comes first.
 pub(super) const CAUSES: [(&str, &str); 8] = [
-    ("exceeded quota", "raise the quota of the namespace, or ask for less with `patches`"),
-    ("violates PodSecurity", "set what the pod lacks with `patches`"),
-    ("Insufficient", "give the cluster more nodes, or ask for less with `patches`"),
-    ("untolerated taint", "free a node of its taint, or add a toleration with `patches`"),
+    ("exceeded quota", "raise the quota of the namespace, or lower the requests with `patches`"),
+    ("violates PodSecurity", "set the missing security settings with `patches`"),
+    ("Insufficient", "add nodes to the cluster, or lower the requests with `patches`"),
+    ("untolerated taint", "remove the taint from a node, or add a toleration with `patches`"),
     ("OOMKilled", "raise its memory limit with `patches`"),
     ("ImagePull", IMAGE),
     ("ErrImage", IMAGE),
-    ("CrashLoopBackOff", "see why it ends with `kubectl logs --previous`"),
+    ("CrashLoopBackOff", "run `kubectl logs --previous` to see why it exits"),
 ];
 
 fn next(text: &str) -> Option<&'static str> {
@@ -130,7 +130,7 @@ mod tests {
         let crash = json!({ "waiting": { "reason": "CrashLoopBackOff", "message": "back-off" } });
         let killed = json!({ "terminated": { "exitCode": 137, "reason": "OOMKilled" } });
         let text = said(&container(&crash, &killed)).unwrap();
-        assert!(text.ends_with("(it ended before: OOMKilled, code 137)"), "{text}");
+        assert!(text.ends_with("(last exit: OOMKilled, code 137)"), "{text}");
         assert!(next(&text).unwrap().contains("memory"));
         let pending = json!({ "conditions": [{
             "type": "PodScheduled", "status": "False", "reason": "Unschedulable",

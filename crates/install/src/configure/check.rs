@@ -18,21 +18,21 @@ impl Explain for DesiredError {
         match self {
             DesiredError::SameProject { project } => Explanation::new(
                 Exit::Configuration,
-                format!("the apps and the root app are in one project, `{project}`"),
-                "a run holds the project of the apps, and the root app must not be held with them",
+                format!("the apps and the root app share the project `{project}`"),
+                "a run holds the project of the apps, but the root app must not be held",
             )
             .hint(
-                "give the root app a project of its own in `spec.argocd.rootProject`, which is not \
-                 among `spec.argocd.projects`",
+                "set `spec.argocd.rootProject` to a project that is not in \
+                 `spec.argocd.projects`",
             ),
             DesiredError::OwnSecret { secret } => Explanation::new(
                 Exit::Configuration,
-                format!("`spec.argocd.tokenSecret` names the Secret {secret}"),
-                "`tiphys configure` makes that Secret itself",
+                format!("`spec.argocd.tokenSecret` must not be the Secret {secret}"),
+                "`tiphys configure` creates and manages that Secret",
             )
             .hint(
-                "put the token into a Secret of another name; or remove `tokenSecret`, and \
-                 `tiphys configure` makes a token",
+                "put the token in a Secret with another name, or remove `tokenSecret` to let \
+                 `tiphys configure` create a token",
             ),
         }
     }

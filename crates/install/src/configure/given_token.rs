@@ -23,7 +23,7 @@ impl fmt::Display for GivenToken {
         let yet = if *is_there { "" } else { ", which has no `token` yet" };
         write!(
             f,
-            "no token for deployments is made: `spec.argocd.tokenSecret` names the Secret {secret}{yet}"
+            "no deploy token created: `spec.argocd.tokenSecret` uses the Secret {secret}{yet}"
         )
     }
 }
@@ -58,7 +58,7 @@ mod tests {
         };
         assert_eq!(said(&platform).await, None);
         platform.argocd.server.token_secret = Some(SecretName::parse("handed-out").unwrap());
-        let named = "no token for deployments is made: `spec.argocd.tokenSecret` names the Secret \
+        let named = "no deploy token created: `spec.argocd.tokenSecret` uses the Secret \
                      handed-out";
         let lacking = format!("{named}, which has no `token` yet");
         assert_eq!(said(&platform).await, Some(lacking));

@@ -9,8 +9,9 @@ use tiphys_model::Platform;
 use super::objects::cluster_metadata;
 use tiphys_cluster::names::{self, HOLD, Purpose};
 
-/// What whoever is refused reads.
-const MESSAGE: &str = "the account of a run may change nothing of an AppProject but sync windows called `tiphys hold`";
+/// Shown to a client whose request is denied.
+const MESSAGE: &str =
+    "a run's account may only change sync windows called `tiphys hold` of an AppProject";
 
 /// The policy, and that it is enforced.
 pub(super) fn objects(platform: &Platform) -> [Value; 2] {

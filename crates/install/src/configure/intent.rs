@@ -48,7 +48,7 @@ impl Explain for IntentError {
                 format!("{object} belongs to another platform"),
                 format!("its label {PLATFORM_LABEL} says `{platform}`"),
             )
-            .hint("give this platform a name, and in `spec.argocd` projects, that no other has"),
+            .hint("choose a platform name and `spec.argocd` projects that no other platform uses"),
             IntentError::Conflict(conflict) => conflict.explain(),
             IntentError::Request(error) => error.explain(),
         }
@@ -74,7 +74,7 @@ impl Intent {
         } else {
             Api::namespaced_with(client.clone(), &namespace, &resource)
         };
-        let what = format!("{kind} {name} cannot be read");
+        let what = format!("cannot read {kind} {name}");
         let live = objects.get_opt(&name).await.map_err(RequestError::because(what))?;
         let owned = live.as_ref().and_then(|live| fields_of(live, &desired.manager));
         let before = live.map(|live| essence(&live));
@@ -140,7 +140,7 @@ impl Intent {
                 Err(FieldConflict::new(&self.change.to_string(), object, *status).into())
             }
             Err(error) => {
-                let what = format!("{} could not be written", self.change);
+                let what = format!("cannot write {}", self.change);
                 Err(RequestError::because(what)(error).into())
             }
         }

@@ -32,16 +32,16 @@ impl Explain for KeysError {
     fn explain(&self) -> Explanation {
         let why = match self {
             KeysError::NoSigningKey => {
-                "no key to sign tokens with: the Secret argocd-secret has no `server.secretkey`"
+                "the signing key `server.secretkey` is missing in the Secret argocd-secret"
             }
             KeysError::NoCertificate => {
-                "no certificate: neither argocd-server-tls nor argocd-secret has a `tls.crt`"
+                "no certificate: `tls.crt` is missing in argocd-server-tls and in argocd-secret"
             }
             KeysError::Installation(error) => return error.explain(),
             KeysError::Request(error) => return error.explain(),
         };
-        Explanation::new(Exit::Configuration, "Argo CD has never run", why)
-            .hint("its API server makes that when it first starts: wait for it, or see its log")
+        Explanation::new(Exit::Configuration, "Argo CD has not started yet", why)
+            .hint("wait until Argo CD's API server has started and created it, or check its log")
     }
 }
 
@@ -64,7 +64,7 @@ async fn read(
     name: &str,
 ) -> Result<Option<Secret>, RequestError> {
     let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
-    let what = format!("the Secret {name} in {namespace} cannot be read");
+    let what = format!("cannot read the Secret {name} in {namespace}");
     secrets.get_opt(name).await.map_err(RequestError::because(what))
 }
 
@@ -95,7 +95,7 @@ pub(super) async fn server(
     const PARAMETERS: &str = "argocd-cmd-params-cm";
     let namespace = &argocd.namespace;
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-    let what = format!("the ConfigMap {PARAMETERS} in {namespace} cannot be read");
+    let what = format!("cannot read the ConfigMap {PARAMETERS} in {namespace}");
     let parameters = maps.get_opt(PARAMETERS).await.map_err(RequestError::because(what))?;
     let parameters = parameters.and_then(|map| map.data).unwrap_or_default();
     let path = root_path(parameters.get("server.rootpath").map_or("", String::as_str));

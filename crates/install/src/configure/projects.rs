@@ -22,7 +22,7 @@ pub(super) async fn shared(
     let api = app_project::api(client, &platform.argocd.namespace);
     let mut shared = BTreeSet::new();
     for project in &platform.argocd.projects {
-        let what = format!("the AppProject `{project}` cannot be read");
+        let what = format!("cannot read the AppProject `{project}`");
         let found = api.get_opt(project).await.map_err(RequestError::because(what))?;
         if found.is_some_and(|found| !found.labels().contains_key(PLATFORM_LABEL)) {
             shared.insert(project.clone());

@@ -113,7 +113,7 @@ async fn repositories(client: &Client, platform: &Platform) -> Result<Vec<String
     let secrets = api(client, Some(&platform.argocd.namespace), "v1", "Secret");
     let ours = ListParams::default().labels(&format!("{PLATFORM_LABEL}={}", platform.name));
     let listed = secrets.list_metadata(&ours).await;
-    let listed = listed.map_err(RequestError::because("the Secrets cannot be listed"))?;
+    let listed = listed.map_err(RequestError::because("cannot list the Secrets"))?;
     let own = names::repository(platform);
     let names = listed.items.iter().map(ResourceExt::name_any);
     Ok(names.filter(|name| name.starts_with(&own)).collect())
@@ -138,7 +138,7 @@ async fn revoke(client: &Client, platform: &Platform) -> Result<(), TokenUpdateE
     let params =
         PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..Default::default() };
     let written = secrets.patch(ARGOCD_SECRET, &params, &Patch::Merge(&patch)).await;
-    written.map_err(RequestError::because("the tokens cannot be revoked"))?;
+    written.map_err(RequestError::because("cannot revoke the tokens"))?;
     Ok(())
 }
 
@@ -152,7 +152,7 @@ async fn let_go(
 ) -> Result<(), RequestError> {
     let namespace = &platform.argocd.namespace;
     let objects = api(client, Some(namespace), "v1", kind);
-    let what = format!("the {kind} {name} in {namespace} cannot be written");
+    let what = format!("cannot write the {kind} {name} in {namespace}");
     let found = objects.get_metadata_opt(name).await.map_err(RequestError::because(&what))?;
     let managers = found.iter().flat_map(ResourceExt::managed_fields);
     let managers = managers.filter_map(|entry| entry.manager.clone()).collect();
@@ -171,7 +171,7 @@ async fn delete_own(
     kind: &str,
     name: &str,
 ) -> Result<(), RequestError> {
-    let what = format!("{kind} {name} cannot be deleted");
+    let what = format!("cannot delete {kind} {name}");
     let Some(found) = objects.get_opt(name).await.map_err(RequestError::because(&what))? else {
         return Ok(());
     };

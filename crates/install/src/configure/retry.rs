@@ -32,7 +32,7 @@ impl Explain for TokenUpdateError {
             // Elsewhere a conflict means that another run holds the platform; here it does not.
             TokenUpdateError::TooManyConflicts(error) => {
                 Explanation { exit: Exit::Failed, ..error.explain() }
-                    .hint("somebody else writes to it all the time: try again")
+                    .hint("another client keeps changing it: try again")
             }
         }
     }

@@ -11,9 +11,9 @@ use super::hold_policy::{policy_and_binding, same_fields};
 use tiphys_argocd::application_set::REFRESH;
 use tiphys_cluster::names::{self, Purpose};
 
-/// What whoever is refused reads.
+/// Shown to a client whose request is denied.
 const MESSAGE: &str =
-    "the account of a run may change nothing of an ApplicationSet but ask for a refresh";
+    "a run's account may only request a refresh of an ApplicationSet, not change it";
 
 /// The policy, and that it is enforced.
 pub(super) fn objects(platform: &Platform) -> [Value; 2] {

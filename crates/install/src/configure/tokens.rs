@@ -1,4 +1,4 @@
-//! The tokens of the platform: kept while they are good, otherwise made and registered anew.
+//! The tokens of the platform: kept while they are valid, otherwise replaced.
 
 use ring::rand::SecureRandom;
 use secrecy::{ExposeSecret, SecretString};
@@ -34,18 +34,15 @@ impl Explain for TokenError {
                 let key = registry_key(*purpose);
                 Explanation::new(
                     Exit::Configuration,
-                    format!(
-                        "the tokens of Argo CD's account `{}` cannot be read",
-                        purpose.account()
-                    ),
+                    format!("cannot read the tokens of Argo CD's account `{}`", purpose.account()),
                     format!("`{key}` in the Secret argocd-secret is not a list: {source}"),
                 )
-                .hint(format!("remove `{key}`, which revokes these tokens, and run this again"))
+                .hint(format!("remove `{key}` (this revokes the tokens), then run this again"))
             }
             TokenError::NoRandomness => Explanation::new(
                 Exit::Failed,
-                "no token could be made",
-                "the operating system gives no random numbers",
+                "cannot create a token",
+                "the operating system returned no random numbers",
             ),
         }
     }

@@ -36,7 +36,7 @@ pub(super) async fn host_keys(
 ) -> Result<Option<Desired>, RequestError> {
     let namespace = &platform.argocd.namespace;
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-    let what = format!("the ConfigMap {HOST_KEYS} in {namespace} cannot be read");
+    let what = format!("cannot read the ConfigMap {HOST_KEYS} in {namespace}");
     let found = maps.get_opt(HOST_KEYS).await.map_err(RequestError::because(what))?;
     let (metadata, data) = found.map(|map| (map.metadata, map.data)).unwrap_or_default();
     let known = data.and_then(|mut data| data.remove(HOST_KEYS_FIELD)).unwrap_or_default();

@@ -69,16 +69,19 @@ fn one(folder: &Path, name: String) -> Result<Repository, MountedError> {
     let label = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if !name.chars().all(label) || name.starts_with('-') || name.ends_with('-') {
         return Err(wrong(
-            "its name is a part of a Secret's: lower-case letters, digits, `-`".into(),
+            "its name becomes part of a Secret name: use only lower-case letters, digits and \
+             inner `-`"
+                .into(),
         ));
     }
-    let url = field("url")?.ok_or_else(|| wrong("it has no file `url`".to_owned()))?;
+    let url =
+        field("url")?.ok_or_else(|| wrong("the file `url` is missing or empty".to_owned()))?;
     let kind = match field("secret-type")?.as_deref() {
         None | Some("repository") => RepositoryKind::One,
         Some("repo-creds") => RepositoryKind::Template,
         Some(other) => {
             let expected = "expected `repository` or `repo-creds`";
-            return Err(wrong(format!("its `secret-type` is `{other}`: {expected}")));
+            return Err(wrong(format!("invalid `secret-type` `{other}`: {expected}")));
         }
     };
     Ok(Repository {

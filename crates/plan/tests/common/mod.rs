@@ -28,12 +28,15 @@ const STACKS: usize = 4;
 
 /// A platform, and a scope that is in it.
 pub(crate) fn scoped_platforms() -> impl Strategy<Value = (Platform, Scope)> {
-    (platforms(), any::<Index>(), 0..3u8).prop_map(|(platform, index, kind)| {
+    (platforms(), any::<Index>(), 0..4u8).prop_map(|(platform, index, kind)| {
         let app = index.get(&platform.apps);
         let scope = match kind {
             0 => Scope::Platform,
-            1 => Scope::Stack(app.stack.clone()),
-            _ => Scope::App(app.name.clone()),
+            1 => Scope::stack(&app.stack),
+            2 => Scope::app(&app.name),
+            _ => {
+                [Scope::stack(&app.stack), Scope::app(&platform.apps[0].name)].into_iter().collect()
+            }
         };
         (platform, scope)
     })

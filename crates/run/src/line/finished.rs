@@ -78,7 +78,7 @@ impl From<RunFinished> for Written {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no run ends with the verdict {verdict:?} and exit code {exit}")]
+#[error("the verdict {verdict:?} does not match the exit code {exit}")]
 struct NotAVerdict {
     verdict: String,
     exit: u8,

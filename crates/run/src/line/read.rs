@@ -82,7 +82,7 @@ impl<'de> Deserialize<'de> for EventLine {
 fn event_line(fields: &Fields) -> Result<EventLine, serde_json::Error> {
     let Head { v, seq, at, elapsed_ms } = Head::deserialize(fields)?;
     if let Some(other) = v.filter(|v| *v != VERSION) {
-        let problem = format!("the log has version {other}, and only {VERSION} is known");
+        let problem = format!("unsupported log version {other}: expected {VERSION}");
         return Err(Error::custom(problem));
     }
     let kind = EventKind::deserialize(fields)?;
@@ -129,9 +129,9 @@ mod tests {
             (json!({ "seq": 1 }), "missing field `kind`"),
             (json!({ "kind": "held" }), "missing field `seq`"),
             (line("held", "at", json!("noon")), "failed to parse"),
-            (line("held", "v", json!(2)), "the log has version 2, and only 1 is known"),
+            (line("held", "v", json!(2)), "unsupported log version 2: expected 1"),
             (line("step-syncing", "app", json!("a")), "missing field `attempt`"),
-            (line("step-converging", "app", json!("A")), "'A' cannot stand in a name"),
+            (line("step-converging", "app", json!("A")), "'A' is not allowed in a name"),
             (line("interrupted", "signal", json!("SIGHUP")), "unknown variant `SIGHUP`"),
         ];
         for (line, problem) in cases {
@@ -154,6 +154,6 @@ mod tests {
         };
         assert!(finished("interrupted", 143).is_ok());
         let refusal = finished("succeeded", 1).unwrap_err().to_string();
-        assert_eq!(refusal, "no run ends with the verdict \"succeeded\" and exit code 1");
+        assert_eq!(refusal, "the verdict \"succeeded\" does not match the exit code 1");
     }
 }

@@ -157,7 +157,7 @@ impl Machine {
                 return self.attempt_failed(now, app, syncing.attempt, cause, seen);
             }
             OperationProgress::Unseen if after_answer => {
-                let cause = Cause::Stolen { by: "somebody else".into() };
+                let cause = Cause::Stolen { by: "someone else".into() };
                 return self.attempt_failed(now, app, syncing.attempt, cause, seen);
             }
             OperationProgress::Running
@@ -176,7 +176,7 @@ impl Machine {
         match &syncing.unanswered {
             Some(unanswered) if unanswered.looked && seen.last != syncing.before => {
                 let by = seen.last.as_ref().map(|last| last.operation.by.clone().into());
-                let cause = Cause::Stolen { by: by.unwrap_or_else(|| "somebody else".into()) };
+                let cause = Cause::Stolen { by: by.unwrap_or_else(|| "someone else".into()) };
                 self.attempt_failed(now, app, syncing.attempt, cause, seen)
             }
             Some(unanswered) if unanswered.resend_due().is_some_and(|due| due <= now) => {

@@ -204,7 +204,7 @@ fn an_operation_that_was_replaced_is_repeated() {
         run.steps(),
         [
             "0s a syncing 1 at r1",
-            "0s a retrying at 10s: an operation of alice replaced ours",
+            "0s a retrying at 10s: an operation of alice replaced the sync of this run",
             "10s a syncing 2 at r1",
         ]
     );
@@ -219,7 +219,7 @@ fn an_operation_of_which_nothing_is_left_is_repeated() {
         run.steps(),
         [
             "0s a syncing 1 at r1",
-            "0s a retrying at 10s: an operation of somebody else replaced ours",
+            "0s a retrying at 10s: an operation of someone else replaced the sync of this run",
         ]
     );
 }
@@ -290,10 +290,6 @@ fn an_application_that_vanishes_has_failed() {
     run.show_gone("a");
     assert_eq!(
         run.steps(),
-        [
-            "0s a syncing 1 at r1",
-            "0s a failed: there is no such Application",
-            "0s finished: failed"
-        ]
+        ["0s a syncing 1 at r1", "0s a failed: Application not found", "0s finished: failed"]
     );
 }

@@ -87,7 +87,7 @@ fn an_app_that_vanishes_while_it_is_held_up_has_failed() {
     run.wait(5);
     assert_eq!(
         run.steps(),
-        ["0s a freed", "5s a failed: there is no such Application", "5s finished: failed"]
+        ["0s a freed", "5s a failed: Application not found", "5s finished: failed"]
     );
 }
 
@@ -116,8 +116,8 @@ fn an_app_that_is_not_compared_with_its_spec_fails_after_the_sync_timeout() {
     assert_eq!(
         run.steps(),
         [
-            "20s a timed out: it cannot be compared with its source: \
-             not compared with its current spec",
+            "20s a timed out: Argo CD cannot compare it with its source: not compared with its \
+             current spec",
             "20s finished: failed",
         ]
     );
@@ -136,13 +136,13 @@ fn an_app_that_cannot_be_compared_is_not_synced_and_fails_after_a_minute() {
     run.wait(59);
     assert_eq!(
         run.steps(),
-        ["0s a suspected: it cannot be compared with its source: no such path"]
+        ["0s a suspected: Argo CD cannot compare it with its source: no such path"]
     );
     run.wait(5);
     assert_eq!(
         run.steps(),
         [
-            "60s a failed: it cannot be compared with its source: no such path",
+            "60s a failed: Argo CD cannot compare it with its source: no such path",
             "60s finished: failed",
         ]
     );

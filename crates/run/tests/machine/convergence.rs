@@ -187,7 +187,7 @@ fn other_trouble_begins_to_count_anew() {
         run.steps(),
         [
             "10s a suspected: it is Degraded",
-            "60s a suspected: it cannot be compared with its source: no such path",
+            "60s a suspected: Argo CD cannot compare it with its source: no such path",
         ]
     );
 }
@@ -223,13 +223,13 @@ fn an_error_of_comparing_fails_after_a_minute_and_two_refreshes() {
     run.wait(59);
     assert_eq!(
         run.steps(),
-        ["10s a suspected: it cannot be compared with its source: no such path"]
+        ["10s a suspected: Argo CD cannot compare it with its source: no such path"]
     );
     run.wait(5);
     assert_eq!(
         run.steps(),
         [
-            "70s a failed: it cannot be compared with its source: no such path",
+            "70s a failed: Argo CD cannot compare it with its source: no such path",
             "70s finished: failed",
         ]
     );
@@ -244,14 +244,14 @@ fn an_error_of_comparing_does_not_fail_without_two_refreshes() {
     run.wait(4);
     assert_eq!(
         run.steps(),
-        ["10s a suspected: it cannot be compared with its source: no such path"]
+        ["10s a suspected: Argo CD cannot compare it with its source: no such path"]
     );
     run.wait(1);
     run.refreshed("a");
     assert_eq!(
         run.steps(),
         [
-            "105s a failed: it cannot be compared with its source: no such path",
+            "105s a failed: Argo CD cannot compare it with its source: no such path",
             "105s finished: failed",
         ]
     );

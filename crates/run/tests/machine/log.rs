@@ -82,7 +82,7 @@ fn the_first_line_carries_the_graph_in_plan_order() {
         typical_seconds,
     };
     // Only `c` is in the scope; a run spends no time on what lies outside.
-    let plan = builder.plan_of(&Scope::App(name("c")));
+    let plan = builder.plan_of(&Scope::app(&name("c")));
     let line = Run::deploy(&plan).lines().remove(0);
     let EventKind::RunStarted(started) = line.kind else { panic!("it is {:?}", line.kind) };
     assert_eq!(

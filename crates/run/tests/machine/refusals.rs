@@ -115,7 +115,7 @@ fn nothing_starts_out_of_turn_or_after_an_interrupt() {
 
 #[test]
 fn nothing_starts_before_all_outside_the_scope_is_verified() {
-    let scope = Scope::App(tiphys_model::AppName::parse("b").unwrap());
+    let scope = Scope::app(&tiphys_model::AppName::parse("b").unwrap());
     let plan = Builder::new().app("a", &[]).app("b", &["a"]).plan_of(&scope);
     let run = Run::listed(&plan, Action::Deploy, |_| Some(fresh()));
     let why = "apps outside the scope have not been verified";

@@ -10,7 +10,7 @@ use crate::run::{Run, current, fresh};
 
 /// `b` and what it needs: `a` lies outside the scope.
 fn deploy_b(a: impl Fn() -> Option<Observation>) -> Run {
-    let scope = Scope::App(AppName::parse("b").unwrap());
+    let scope = Scope::app(&AppName::parse("b").unwrap());
     let plan = Builder::new().app("a", &[]).app("b", &["a"]).plan_of(&scope);
     Run::listed(&plan, Action::Deploy, |name| if name == "a" { a() } else { Some(fresh()) })
 }
@@ -30,7 +30,7 @@ fn what_lies_outside_the_scope_must_be_healthy_and_is_never_synced() {
 
 #[test]
 fn nothing_starts_before_all_outside_the_scope_is_verified() {
-    let scope = Scope::Stack(StackName::parse("stack").unwrap());
+    let scope = Scope::stack(&StackName::parse("stack").unwrap());
     let builder = Builder::new().app("a", &[]).in_stack("other").app("b", &["a"]).app("c", &[]);
     let mut run = Run::listed(&builder.plan_of(&scope), Action::Deploy, |name| {
         Some(if name == "a" { current() } else { fresh() })
@@ -58,7 +58,7 @@ fn an_unhealthy_app_outside_the_scope_refuses_the_whole_run() {
         run.steps(),
         [
             "0s b waits",
-            "0s a failed: it lies outside the scope and is Degraded",
+            "0s a failed: it is outside the scope and Degraded",
             "0s b skipped: a outside the scope",
             "0s finished: failed",
         ]
@@ -73,7 +73,7 @@ fn a_missing_app_outside_the_scope_refuses_the_whole_run() {
         run.steps(),
         [
             "0s b waits",
-            "0s a failed: there is no such Application",
+            "0s a failed: Application not found",
             "0s b skipped: a outside the scope",
             "0s finished: failed",
         ]
@@ -115,7 +115,7 @@ fn an_app_that_stays_unhealthy_is_handed_off_all_the_same() {
 
 #[test]
 fn what_lies_outside_the_scope_is_not_handed_off() {
-    let scope = Scope::App(AppName::parse("b").unwrap());
+    let scope = Scope::app(&AppName::parse("b").unwrap());
     let plan = Builder::new().handed_off().app("a", &[]).app("b", &["a"]).plan_of(&scope);
     let mut run = Run::listed(&plan, Action::Deploy, |_| Some(current()));
     run.refreshed("a");
@@ -143,7 +143,7 @@ fn an_app_that_failed_is_not_handed_off() {
 
 /// `a` and `c` are in the scope; `b`, which lies between them, is not.
 fn around_b() -> Arc<Plan> {
-    let scope = Scope::Stack(StackName::parse("stack").unwrap());
+    let scope = Scope::stack(&StackName::parse("stack").unwrap());
     let builder = Builder::new().app("a", &[]).app("b", &["a"]).in_stack("other").app("c", &["b"]);
     builder.plan_of(&scope)
 }
@@ -157,7 +157,7 @@ fn a_teardown_is_refused_if_something_outside_the_scope_needs_what_goes() {
         [
             "0s a waits",
             "0s b waits",
-            "0s b failed: it lies outside the scope and depends on what is to be removed",
+            "0s b failed: it is outside the scope and depends on an app to be removed",
             "0s a skipped: b outside the scope",
             "0s c skipped: b outside the scope",
             "0s finished: failed",
@@ -175,7 +175,7 @@ fn a_teardown_is_not_held_up_by_what_is_gone_outside_the_scope() {
 
 #[test]
 fn a_teardown_leaves_what_it_needs_outside_the_scope_as_it_is() {
-    let scope = Scope::App(AppName::parse("b").unwrap());
+    let scope = Scope::app(&AppName::parse("b").unwrap());
     let plan = Builder::new().handed_off().app("a", &[]).app("b", &["a"]).plan_of(&scope);
     let mut run = Run::listed(&plan, Action::Teardown, |_| Some(current()));
     assert_eq!(run.effects(), [Effect::Delete { app: run.app("b") }]);

@@ -70,7 +70,7 @@ fn a_request_that_never_gets_through_is_an_error_and_not_a_timeout() {
     run.wait(100);
     assert_eq!(
         run.steps(),
-        ["100s a errored: no request got through: no route to host", "100s finished: failed"]
+        ["100s a errored: cannot reach Argo CD: no route to host", "100s finished: failed"]
     );
 }
 
@@ -90,5 +90,6 @@ fn a_request_without_answer_was_replaced_if_another_operation_has_ended_since() 
     });
     assert_eq!(run.steps(), Vec::<String>::new(), "that may be older than our request");
     run.looked("a");
-    assert_eq!(run.steps(), ["0s a retrying at 10s: an operation of alice replaced ours"]);
+    let replaced = "0s a retrying at 10s: an operation of alice replaced the sync of this run";
+    assert_eq!(run.steps(), [replaced]);
 }

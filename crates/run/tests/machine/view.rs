@@ -60,7 +60,7 @@ fn typical_times_and_ranks_are_those_of_the_plan() {
             .app("e", &[])
     };
     // Within a scope, what lies outside takes no time.
-    let scope = Scope::App(AppName::parse("d").unwrap());
+    let scope = Scope::app(&AppName::parse("d").unwrap());
     for plan in [builder().plan(), builder().plan_of(&scope)] {
         let mut view = RunView::default();
         view.fold(&first_line(&plan));

@@ -47,7 +47,7 @@ pub(super) fn check(plan: &Plan, records: &[Recorded]) -> Vec<Broken> {
         {
             let name = &plan.app(app).app.name;
             let late = elapsed.since(until).as_secs();
-            blame(format!("{name} goes on {of} for {late} s beyond its bound"));
+            blame(format!("{name} was still {of} {late} s after its timeout"));
         }
     }
     broken

@@ -56,10 +56,10 @@ impl Reader<'_> {
                     let limit = self.plan.app(*app).app.retry.limit + self.moves[app.position()];
                     let within =
                         attempt.operation.attempt <= limit + 1 || attempt.adopted.is_some();
-                    self.require(within, Law::Limits, *app, "has had all attempts");
+                    self.require(within, Law::Limits, *app, "exceeds its attempts");
                 }
                 Said::Done { .. } | Said::Over => {
-                    self.blame(Law::NeverUnstarted, *app, "syncs again after its end");
+                    self.blame(Law::NeverUnstarted, *app, "syncs again after it ended");
                 }
             },
             Event::Removing { app } if self.said[app.position()] == Said::Nothing => {
@@ -67,7 +67,7 @@ impl Reader<'_> {
             }
             Event::Converging { app } | Event::Retrying { app, .. } => {
                 let started = matches!(self.said[app.position()], Said::InProgress);
-                self.require(started, Law::NeverUnstarted, *app, "goes on without having started");
+                self.require(started, Law::NeverUnstarted, *app, "continues without a start");
                 if let Event::Retrying { .. } = event {
                     self.retries(*app);
                 }
@@ -79,7 +79,7 @@ impl Reader<'_> {
                     started == expected,
                     Law::EventsAreTheState,
                     *app,
-                    "is done out of turn",
+                    "is done out of order",
                 );
                 self.ends(*app, Said::Done { well: true });
             }
@@ -96,7 +96,7 @@ impl Reader<'_> {
                 let moves = &mut self.moves[app.position()];
                 *moves += 1;
                 let within = *moves <= MOVES;
-                self.require(within, Law::Limits, *app, "follows its source for ever");
+                self.require(within, Law::Limits, *app, "follows its source without end");
             }
             Event::Waiting { app, .. } => {
                 let untouched = self.said[app.position()] == Said::Nothing;
@@ -111,7 +111,7 @@ impl Reader<'_> {
         *retries += 1;
         let limit = self.plan.app(app).app.retry.limit + self.moves[app.position()];
         let within = *retries <= limit;
-        self.require(within, Law::Limits, app, "is repeated more often than its limit");
+        self.require(within, Law::Limits, app, "is retried more often than its limit");
     }
 
     fn starts(&mut self, app: AppIx) {
@@ -122,7 +122,7 @@ impl Reader<'_> {
         for other in prerequisites {
             if self.said[other.position()] != (Said::Done { well: true }) {
                 let name = &self.plan.app(*other).app.name;
-                let what = format!("{} starts before {name} is done and well", self.name(app));
+                let what = format!("{} starts before {name} is done and healthy", self.name(app));
                 self.broken.push(Broken { law, what });
             }
         }
@@ -133,7 +133,8 @@ impl Reader<'_> {
         if let Some(group) = self.plan.app(app).app.group {
             self.by_group[group] += 1;
             let limit = self.plan.policies.groups[group].concurrency.get() as usize;
-            self.require(self.by_group[group] <= limit, Law::Limits, app, "exceeds its group");
+            let within = self.by_group[group] <= limit;
+            self.require(within, Law::Limits, app, "exceeds the concurrency of its group");
         }
     }
 
@@ -153,7 +154,7 @@ impl Reader<'_> {
         }
         let verified = self.plan.app(app).role == Role::Verify;
         let touched = matches!(before, Said::InProgress);
-        self.require(!(verified && touched), Law::StartCondition, app, "lies outside the scope");
+        self.require(!(verified && touched), Law::StartCondition, app, "is outside the scope");
     }
 
     fn require(&mut self, condition: bool, law: Law, app: AppIx, otherwise: &str) {

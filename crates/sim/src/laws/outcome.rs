@@ -46,22 +46,22 @@ pub(super) fn check(
         };
         let lost = |app: &AppIx| matches!(ends[app.position()], End::Failed | End::Skipped(_));
         match ends[app.position()] {
-            End::None if complete => blame(app, "has no end although the run has"),
+            End::None if complete => blame(app, "has not ended although the run has"),
             End::Done | End::Failed if prerequisites.iter().any(lost) => {
-                blame(app, "was attempted although something it waits for was lost");
+                blame(app, "was attempted although a prerequisite failed or was skipped");
             }
             End::Skipped(Because::App(cause)) if !lost(&cause) => {
-                blame(app, "was skipped because of something that was not lost");
+                blame(app, "was skipped because of an app that did not fail");
             }
             End::Skipped(Because::Unhealthy(cause)) if !ailed[cause.position()] => {
-                blame(app, "was skipped because of something that was always well");
+                blame(app, "was skipped because of an app that was never unhealthy");
             }
             _ => {}
         }
         if verdict == Verdict::Succeeded {
             let good = ends[app.position()] == End::Done && truly_good(simulation, action, app);
             if !good {
-                blame(app, "is not as a success promises");
+                blame(app, "is not in the state that a successful run must reach");
             }
         }
     }

@@ -48,18 +48,18 @@ impl PassedOver {
         if self.waves > 0 {
             let one = "Application has a sync wave, which is";
             let some = some(self.waves, one, "Applications have sync waves, which are");
-            notes.push(format!("{some} ignored: --edges-from-waves makes dependencies of waves"));
+            notes.push(format!("{some} ignored: --edges-from-waves turns waves into dependencies"));
         }
         if self.sets > 0 {
-            let one = "ApplicationSet was passed over: the Applications that it makes";
-            let many = "ApplicationSets were passed over: the Applications that they make";
+            let one = "ApplicationSet was skipped: the Applications that it creates";
+            let many = "ApplicationSets were skipped: the Applications that they create";
             notes.push(format!("{} are not known here", some(self.sets, one, many)));
         }
         if self.unknown_to_argocd > 0 {
             let some = some(self.unknown_to_argocd, "Application names", "Applications name");
             notes.push(format!(
-                "{some} dependencies in `{UNKNOWN_TO_ARGOCD}`: they count here, but Argo CD does not \
-                 know this annotation",
+                "{some} dependencies in `{UNKNOWN_TO_ARGOCD}`: Tiphys uses them, but Argo CD \
+                 ignores this annotation",
             ));
         }
         notes
@@ -93,12 +93,12 @@ apiVersion: argoproj.io/v1alpha1
 kind: ApplicationSet
 metadata: { name: sets }
 ";
-        let wave = "1 Application has a sync wave, which is ignored: --edges-from-waves makes \
-                    dependencies of waves";
-        let set = "1 ApplicationSet was passed over: the Applications that it makes are not known \
+        let wave = "1 Application has a sync wave, which is ignored: --edges-from-waves turns \
+                    waves into dependencies";
+        let set = "1 ApplicationSet was skipped: the Applications that it creates are not known \
                    here";
-        let depends = "1 Application names dependencies in `argocd.argoproj.io/depends-on`: they \
-                       count here, but Argo CD does not know this annotation";
+        let depends = "1 Application names dependencies in `argocd.argoproj.io/depends-on`: \
+                       Tiphys uses them, but Argo CD ignores this annotation";
         assert_eq!(notes(SyncWaves::Ignored, text), [wave, set, depends]);
         assert_eq!(notes(SyncWaves::Edges, text), [set, depends]);
         assert_eq!(notes(SyncWaves::Ignored, "{kind: ConfigMap}"), [""; 0]);

@@ -28,7 +28,7 @@ pub(super) fn read(
     let Ok(value) = text.parse() else {
         let title = format!("{} is not a sync wave", quoted(&text));
         let label = "expected a whole number of at most 64 bits";
-        let hint = r#"write a number in quotes, such as "-1"; without it, the wave is 0"#;
+        let hint = r#"write a quoted number such as "-1"; without the annotation, the wave is 0"#;
         problems.push(Diagnostic::new(title, node.span(), label).hint(hint));
         return None;
     };
@@ -87,7 +87,7 @@ impl Waves {
         if let Some(first) = self.0.values().min_by_key(|wave| wave.span) {
             let title = format!("the sync waves would make {edges} dependencies");
             let label = format!("at most {MAX_EDGES} are allowed in all files");
-            let hint = "give annotations `tiphys.dev/depends-on` instead of `--edges-from-waves`";
+            let hint = "use `tiphys.dev/depends-on` annotations instead of `--edges-from-waves`";
             problems.push(Diagnostic::new(title, first.span, label).hint(hint));
         }
         true

@@ -42,7 +42,7 @@ impl<'t> Fields<'t> {
                 None => problems.push(Diagnostic::new(
                     format!("a field name must be text, found {}", key.noun()),
                     key.span(),
-                    "used as a name here",
+                    "used as a field name",
                 )),
             }
         }

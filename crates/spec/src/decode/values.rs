@@ -34,8 +34,8 @@ fn text<'t>(node: Node<'t>, problems: &mut Diagnostics) -> Option<&'t str> {
     match scalar.meaning() {
         Meaning::Text if scalar.text.is_empty() => {
             let problem =
-                Diagnostic::new("expected text, found an empty text", node.span(), "empty");
-            problems.push(problem.hint("give a value, or remove the field"));
+                Diagnostic::new("expected text, found an empty string", node.span(), "empty");
+            problems.push(problem.hint("set a value, or remove the field"));
             None
         }
         Meaning::Text => Some(scalar.text),
@@ -61,20 +61,20 @@ impl Decode for Expression {
             Ok(expression) => return Some(expression),
             Err(error) => error,
         };
-        let title = "this is no CEL expression over `obj`";
+        let title = "invalid CEL expression";
         let label = match &error {
             ExpressionError::Syntax { line: 1, column, .. } => {
-                format!("at its character {column}: {error}")
+                format!("at character {column}: {error}")
             }
             ExpressionError::Syntax { line, column, .. } => {
-                format!("at its line {line}, character {column}: {error}")
+                format!("at line {line}, character {column}: {error}")
             }
             other => other.to_string(),
         };
         let hint = match error {
-            ExpressionError::Variable { .. } => "the object is called `obj`",
+            ExpressionError::Variable { .. } => "use `obj` for the object",
             ExpressionError::Function { .. } => {
-                "CEL's own functions are there, but for those of dates and durations"
+                "use CEL's standard functions; those for dates and durations are not available"
             }
             ExpressionError::Syntax { .. } | ExpressionError::Size => {
                 "for example `obj.status.phase == 'Ready'`"
@@ -149,8 +149,14 @@ impl Decode for StatusCode {
     }
 }
 
+const DURATION_HINT: &str = "write hours, minutes and seconds, like `90s`, `18m` or `1h30m`";
+
 impl Decode for Duration {
     fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        if let Some(Meaning::Bool(_)) = node.scalar().map(Scalar::meaning) {
+            misplaced(node, "a duration", DURATION_HINT, problems);
+            return None;
+        }
         // `timeout: 30` is the commonest slip; it deserves more than "expected text", and quotes
         // would not help it.
         let number = node.scalar().and_then(|scalar| match scalar.meaning() {
@@ -174,7 +180,7 @@ impl Decode for Duration {
                 format!("write `{number}s` or `{number}m`")
             }
             DurationError::TooLong => "the longest duration is `168h`".to_owned(),
-            _ => "write hours, minutes and seconds, like `90s`, `18m` or `1h30m`".to_owned(),
+            _ => DURATION_HINT.to_owned(),
         };
         let title = format!("{shown} is not a duration");
         problems.push(Diagnostic::new(title, node.span(), error.to_string()).hint(hint));
@@ -209,8 +215,15 @@ decode_name! {
 }
 
 pub(crate) fn bad_name(node: Node<'_>, text: &str, noun: &str, error: &NameError) -> Diagnostic {
-    let title = format!("{} cannot be the name of {noun}", quoted(text));
+    let title = format!("{} is not a valid name for {noun}", quoted(text));
     let problem = Diagnostic::new(title, node.span(), error.to_string());
+    // It may look like an ASCII letter, so its code is shown as well.
+    if let Some(other) = text.chars().find(|c| !c.is_ascii()) {
+        let code = u32::from(other);
+        return problem.hint(format!(
+            "replace {other:?} (U+{code:04X}) with lower-case ASCII letters, digits or dashes"
+        ));
+    }
     let suggestion: String = text
         .to_ascii_lowercase()
         .chars()
@@ -224,6 +237,13 @@ pub(crate) fn bad_name(node: Node<'_>, text: &str, noun: &str, error: &NameError
     }
 }
 
+/// Reports a truth value or a number where something else belongs, and where quotes would not help.
+fn misplaced(node: Node<'_>, noun: &str, hint: impl Into<String>, problems: &mut Diagnostics) {
+    let title = format!("expected {noun}, found {}", node.noun());
+    let label = format!("this should be {noun}");
+    problems.push(Diagnostic::new(title, node.span(), label).hint(hint));
+}
+
 /// One of a few words.
 fn word<T: Copy>(
     node: Node<'_>,
@@ -231,16 +251,22 @@ fn word<T: Copy>(
     words: &[(&'static str, T)],
     problems: &mut Diagnostics,
 ) -> Option<T> {
+    let all: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+    let one_of = || format!("use one of: {}", all.join(", "));
+    let meaning = node.scalar().map(Scalar::meaning);
+    if let Some(Meaning::Bool(_) | Meaning::Integer(_) | Meaning::Float) = meaning {
+        misplaced(node, noun, one_of(), problems);
+        return None;
+    }
     let text = text(node, problems)?;
     let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
     if found.is_none() {
-        let all: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         let hint = match nearest(text, all.iter().copied()) {
             Some(word) => format!("did you mean `{word}`?"),
-            None => format!("known: {}", all.join(", ")),
+            None => one_of(),
         };
         let title = format!("{} is not {noun}", quoted(text));
-        problems.push(Diagnostic::new(title, node.span(), format!("not {noun}")).hint(hint));
+        problems.push(Diagnostic::new(title, node.span(), "unknown value").hint(hint));
     }
     found
 }
@@ -248,14 +274,14 @@ fn word<T: Copy>(
 impl Decode for AppType {
     fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
         let words = AppType::ALL.map(|app_type| (app_type.as_str(), app_type));
-        word(node, "a type of app", &words, problems)
+        word(node, "an app type", &words, problems)
     }
 }
 
 impl Decode for ArgoCdAccess {
     fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
         let words = [("api", ArgoCdAccess::Api), ("kubernetes", ArgoCdAccess::Kubernetes)];
-        word(node, "a way to act on Argo CD", &words, problems)
+        word(node, "an access mode", &words, problems)
     }
 }
 
@@ -269,6 +295,6 @@ impl Decode for Installer {
 impl Decode for Hold {
     fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
         let words = [("during-run", Hold::DuringRun), ("always", Hold::Always)];
-        word(node, "a way to hold", &words, problems)
+        word(node, "a hold policy", &words, problems)
     }
 }

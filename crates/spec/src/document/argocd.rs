@@ -20,14 +20,14 @@ document! {
         #[schemars(schema_with = "schema::text")]
         namespace: Option<String> = optional("namespace"),
         /// Other namespaces where Applications of the platform may be; none unless given. Argo CD
-        /// must watch them: its setting `application.namespaces`.
+        /// must watch them: see its setting `application.namespaces`.
         #[schemars(schema_with = "schema::namespaces")]
         application_namespaces: List<Spanned<NamespaceName>> = defaulted("applicationNamespaces"),
         /// The AppProject of the apps; `platform` unless given.
         #[schemars(schema_with = "schema::text")]
         project: Option<Spanned<String>> = optional("project"),
-        /// The AppProjects of the apps, if they are in several. One that is there already, such as
-        /// `default`, is left as it is.
+        /// The AppProjects of the apps, if there are several. An existing one, such as `default`,
+        /// is left unchanged.
         #[schemars(schema_with = "schema::some_texts")]
         projects: Option<Spanned<List<String>>> = optional("projects"),
         /// The AppProject of the root app and other generators; `platform-root` unless given.
@@ -41,35 +41,36 @@ document! {
         /// unless given.
         #[schemars(schema_with = "schema::server")]
         server: Option<Spanned<ServerText>> = optional("server"),
-        /// Certificates in PEM that the API server is trusted by. Unless given, those that `configure`
-        /// has found, or with `server` the authorities that the machine trusts.
+        /// PEM certificates to verify the API server with. Unless given, those that `configure`
+        /// found, or with `server` the authorities that the machine trusts.
         #[schemars(schema_with = "schema::certificates")]
         ca: Option<Spanned<Certificates>> = optional("ca"),
-        /// A Secret in Argo CD's namespace whose key `token` runs deploy with; `tiphys-PLATFORM-deploy`,
-        /// which `configure` makes, unless given.
+        /// A Secret in Argo CD's namespace. Runs deploy with the token in its key `token`. Unless
+        /// given, `tiphys-PLATFORM-deploy`, which `configure` creates.
         #[schemars(schema_with = "schema::app_name")]
         token_secret: Option<Spanned<SecretName>> = optional("tokenSecret"),
-        /// The path below which the API server serves; as `configure` has found it unless given.
+        /// The root path of the API server; the one that `configure` found unless given.
         #[schemars(schema_with = "schema::root_path")]
         root_path: Option<Spanned<RootPath>> = optional("rootPath"),
-        /// Plain HTTP to the API server; `false` unless given. A server in the cluster that is told
-        /// to serve without TLS is found out without it.
+        /// Use plain HTTP to the API server; `false` unless given. Not needed for a server in the
+        /// cluster: Tiphys detects whether it serves without TLS.
         #[schemars(with = "bool")]
         insecure: Option<Spanned<bool>> = optional("insecure"),
         /// Repositories that apps may come from, as globs; any unless given.
         #[schemars(schema_with = "schema::texts")]
         sources: Option<List<String>> = optional("sources"),
-        /// Where apps may be; anywhere unless given.
+        /// Where apps may be deployed to; anywhere unless given.
         #[schemars(with = "Vec<DestinationDocument>")]
         destinations: Option<List<DestinationDocument>> = optional("destinations"),
-        /// Kinds without a namespace that apps may bring: `Kind` or `group/Kind`, as globs; any
-        /// unless given.
+        /// Cluster-scoped kinds that apps may have: `Kind` or `group/Kind`, as globs; any unless
+        /// given.
         #[schemars(schema_with = "schema::kinds")]
         cluster_kinds: Option<List<GroupKind>> = optional("clusterKinds"),
     }
 }
 
-/// Where apps may be: exactly one of `server` and `name`, and a namespace. Each may be a glob.
+/// Where apps may be deployed to: exactly one of `server` and `name`, and a namespace. Each may
+/// be a glob.
 #[derive(Debug)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(rename = "Destination", deny_unknown_fields))]
@@ -91,13 +92,13 @@ impl Decode for DestinationDocument {
     fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
         let mut fields = Fields::open(node, "a destination", problems)?;
         let label = match ["server", "name"].map(|name| fields.has(name)) {
-            [false, false] => Some("none of them is here"),
-            [true, true] => Some("both are here"),
+            [false, false] => Some("neither is given"),
+            [true, true] => Some("both are given"),
             [true, false] | [false, true] => None,
         };
         if let Some(label) = label {
-            let title = "a destination has one of `server` and `name`";
-            let hint = "this cluster is `server: https://kubernetes.default.svc`";
+            let title = "a destination must have either `server` or `name`";
+            let hint = "for this cluster, use `server: https://kubernetes.default.svc`";
             problems.push(Diagnostic::new(title, node.span(), label).hint(hint));
         }
         let server = fields.optional("server", problems);

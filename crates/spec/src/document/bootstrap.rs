@@ -13,12 +13,12 @@ use crate::source::Spanned;
 use crate::yaml::Node;
 
 document! {
-    /// What the platform stands on: pinned, and installed by `tiphys bootstrap`.
+    /// The primitives of the platform: pinned, and installed by `tiphys bootstrap`.
     #[schemars(rename = "Bootstrap")]
     BootstrapDocument, "the bootstrap settings" {
         #[schemars(schema_with = "schema::installer")]
         installer: Option<Installer> = optional("installer"),
-        /// Several replicas of what can have them; `false` unless given.
+        /// Run several replicas where possible; `false` unless given.
         #[schemars(with = "bool")]
         high_availability: Option<bool> = optional("highAvailability"),
         /// How long each primitive may take to be ready; 10m unless given.
@@ -29,27 +29,27 @@ document! {
         workflows: Option<PrimitiveDocument> = optional("workflows"),
         #[schemars(with = "PrimitiveDocument")]
         events: Option<PrimitiveDocument> = optional("events"),
-        /// Where images come from instead; the first that fits counts.
+        /// Where to pull images from instead; the first match is used.
         #[schemars(with = "Vec<MirrorDocument>")]
         images: List<MirrorDocument> = defaulted("images"),
-        /// What must be reachable, beside the Git repository of `spec.source`.
+        /// What must be reachable, besides the Git repository of `spec.source`.
         #[schemars(with = "EndpointsDocument")]
         endpoints: Option<EndpointsDocument> = optional("endpoints"),
     }
 }
 
 document! {
-    /// One program that the platform stands on.
+    /// One program that `tiphys bootstrap` installs.
     #[schemars(rename = "Primitive")]
     PrimitiveDocument, "a primitive" {
         #[schemars(schema_with = "schema::text")]
         version: String = required("version"),
-        /// `argo` for Argo Workflows and `argo-events` for Argo Events unless given. That of Argo CD
-        /// is `spec.argocd.namespace`.
+        /// `argo` for Argo Workflows and `argo-events` for Argo Events unless given. For Argo CD,
+        /// it is `spec.argocd.namespace`.
         #[schemars(schema_with = "schema::text")]
         namespace: Option<Spanned<String>> = optional("namespace"),
         manifests: ManifestsDocument = required("manifests"),
-        /// A file of partial objects that are laid over the manifests, seen from this file.
+        /// A file of partial objects that are merged into the manifests; relative to this file.
         #[schemars(schema_with = "schema::text")]
         patches: Option<String> = optional("patches"),
     }
@@ -64,10 +64,10 @@ document! {
     { "required": ["chart"] },
 ])))]
 pub(crate) struct ManifestsDocument {
-    /// What they must be, byte for byte; for a chart, what `helm template` makes of it.
+    /// The SHA-256 of the manifests; for a chart, of the output of `helm template`.
     #[cfg_attr(test, schemars(schema_with = "schema::checksum"))]
     pub(crate) sha256: Checksum,
-    /// A file, seen from this file.
+    /// A file, relative to this file.
     #[cfg_attr(test, schemars(schema_with = "schema::text"))]
     pub(crate) path: Option<String>,
     #[cfg_attr(test, schemars(schema_with = "schema::https"))]
@@ -88,14 +88,14 @@ document! {
         name: String = required("name"),
         #[schemars(schema_with = "schema::text")]
         version: String = required("version"),
-        /// A file of values, seen from this file.
+        /// A values file, relative to this file.
         #[schemars(schema_with = "schema::text")]
         values: Option<String> = optional("values"),
     }
 }
 
 document! {
-    /// Images whose name begins with `from` are had under `to` instead.
+    /// Images whose name begins with `from` are pulled from `to` instead.
     #[schemars(rename = "Mirror")]
     MirrorDocument, "a mirror" {
         #[schemars(schema_with = "schema::text")]
@@ -127,8 +127,8 @@ impl Decode for ManifestsDocument {
         let mut fields = Fields::open(node, "manifests", problems)?;
         let given = PLACES.into_iter().filter(|name| fields.has(name)).count();
         if given != 1 {
-            let title = "manifests are at one of `path`, `url`, `oci` and `chart`";
-            let label = if given == 0 { "none of them is here" } else { "more than one is here" };
+            let title = "manifests must have exactly one of `path`, `url`, `oci` and `chart`";
+            let label = if given == 0 { "none is given" } else { "more than one is given" };
             problems.push(Diagnostic::new(title, node.span(), label));
         }
         let sha256 = fields.required("sha256", problems);
@@ -146,10 +146,10 @@ impl Decode for Checksum {
         let text = String::decode(node, problems)?;
         let checksum = Checksum::parse(&text);
         if checksum.is_none() {
-            let title = format!("{} is no SHA-256", quoted(&text));
+            let title = format!("{} is not a SHA-256 checksum", quoted(&text));
             problems.push(
-                Diagnostic::new(title, node.span(), "not 64 hexadecimal digits in small letters")
-                    .hint("`sha256sum FILE` says it"),
+                Diagnostic::new(title, node.span(), "must be 64 lower-case hexadecimal digits")
+                    .hint("run `sha256sum FILE` to compute it"),
             );
         }
         checksum
@@ -163,8 +163,8 @@ impl Decode for Https {
         if rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/')) {
             return Some(Https(text));
         }
-        let title = format!("{} is no HTTPS address", quoted(&text));
-        let label = "does not begin with `https://` and a host";
+        let title = format!("{} is not an HTTPS URL", quoted(&text));
+        let label = "must start with `https://` and a host";
         problems.push(Diagnostic::new(title, node.span(), label));
         None
     }

@@ -37,7 +37,7 @@ document! {
         name: String = required("name"),
         #[schemars(schema_with = "schema::text")]
         namespace: Option<String> = optional("namespace"),
-        /// CEL over `obj`; a missing field means: not yet.
+        /// A CEL expression over `obj`; a missing field means that it is not met yet.
         #[schemars(schema_with = "schema::text")]
         expression: Expression = required("expression"),
     }
@@ -111,9 +111,9 @@ impl Decode for CriterionDocument {
         let mut fields = Fields::open(node, "a health criterion", problems)?;
         let given = KINDS.into_iter().filter(|name| fields.has(name)).count();
         if given != 1 {
-            let title =
-                "a health criterion is one of `resource`, `tcp`, `http`, `postgres` and `redis`";
-            let label = if given == 0 { "none of them is here" } else { "more than one is here" };
+            let title = "a health criterion must have exactly one of `resource`, `tcp`, `http`, \
+                         `postgres` and `redis`";
+            let label = if given == 0 { "none is given" } else { "more than one is given" };
             problems.push(Diagnostic::new(title, node.span(), label));
         }
         let resource = fields.optional("resource", problems).map(CriterionDocument::Resource);

@@ -94,9 +94,9 @@ impl Decode for Drift {
         if well_formed {
             return Some(Drift(text));
         }
-        let title = format!("{} does not name a resource", quoted(&text));
+        let title = format!("{} is not a resource", quoted(&text));
         problems.push(
-            Diagnostic::new(title, node.span(), "not of the form `Kind/name`")
+            Diagnostic::new(title, node.span(), "must have the form `Kind/name`")
                 .hint("for example `ConfigMap/settings`"),
         );
         None
@@ -112,9 +112,9 @@ impl Decode for GroupKind {
             let [group, kind] = [group, kind].map(str::to_owned);
             return Some(GroupKind { group, kind });
         }
-        let title = format!("{} does not name a kind", quoted(&text));
+        let title = format!("{} is not a kind", quoted(&text));
         problems.push(
-            Diagnostic::new(title, node.span(), "not of the form `Kind` or `group/Kind`")
+            Diagnostic::new(title, node.span(), "must have the form `Kind` or `group/Kind`")
                 .hint("for example `Namespace` or `rbac.authorization.k8s.io/ClusterRole`"),
         );
         None

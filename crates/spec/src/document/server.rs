@@ -45,21 +45,22 @@ impl AddressProblem {
     /// What is said at the place, and what to do about it.
     fn explain(&self) -> (&'static str, &'static str) {
         match self {
-            AddressProblem::Scheme => {
-                ("begins with neither `https://` nor `http://`", "for example `argocd.example.org`")
-            }
+            AddressProblem::Scheme => (
+                "unknown scheme: only `https://` and `http://` are supported",
+                "for example `argocd.example.org`",
+            ),
             AddressProblem::UserInfo => (
                 "has a user name or a password",
-                "remove all before the `@`: runs use a token, see `tokenSecret`",
+                "remove everything before the host: runs use a token, see `tokenSecret`",
             ),
             AddressProblem::Path => {
-                ("has a path", "move the path to `rootPath`, and keep the host and the port here")
+                ("has a path", "move the path to `rootPath` and keep the host and the port here")
             }
             AddressProblem::Port => {
-                ("the port is not a number from 1 to 65535", "for example `8443`")
+                ("the port must be a number from 1 to 65535", "for example `8443`")
             }
             AddressProblem::Host => (
-                "the host is neither a DNS name nor an IP address",
+                "the host must be a DNS name or an IP address",
                 "for example `argocd.example.org` or `[2001:db8::1]:8443`",
             ),
         }
@@ -137,7 +138,7 @@ impl Decode for ServerText {
             Err(problem) => {
                 let (label, hint) = problem.explain();
                 // It is not quoted again: there may be a password in it.
-                let title = "`server` is not `HOST`, `HOST:PORT` or `https://HOST:PORT`";
+                let title = "`server` must be `HOST`, `HOST:PORT` or `https://HOST:PORT`";
                 problems.push(Diagnostic::new(title, node.span(), label).hint(hint));
                 None
             }
@@ -151,7 +152,7 @@ impl Decode for Certificates {
         if has_certificates(&text) {
             return Some(Certificates(text));
         }
-        let title = "`ca` is not a certificate in PEM";
+        let title = "`ca` is not a PEM certificate";
         let label = "no complete block from `-----BEGIN CERTIFICATE-----` to \
                      `-----END CERTIFICATE-----`";
         problems.push(
@@ -188,7 +189,7 @@ impl Decode for RootPath {
         if text.bytes().all(plain) {
             return Some(RootPath(api_server::root_path(&text)));
         }
-        let title = format!("{} is not a path below which a server serves", quoted(&text));
+        let title = format!("{} is not a valid root path", quoted(&text));
         let label = "use letters, digits, `-`, `.`, `_`, `~` and `/`";
         problems.push(Diagnostic::new(title, node.span(), label).hint("for example `/argocd`"));
         None

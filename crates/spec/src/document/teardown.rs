@@ -13,8 +13,8 @@ document! {
     #[derive(Default)]
     #[schemars(rename = "Teardown")]
     TeardownDocument, "the teardown settings" {
-        /// Kinds of which a teardown removes what is somebody else's too: `Kind` of Kubernetes' core,
-        /// or `group/Kind`.
+        /// Kinds whose objects a teardown removes even if they are not the platform's: `Kind` of
+        /// the core group, or `group/Kind`.
         #[schemars(schema_with = "schema::disposable_kinds")]
         disposable: List<DisposableKind> = defaulted("disposable"),
     }
@@ -37,9 +37,9 @@ impl Decode for DisposableKind {
             return Some(DisposableKind(decoded));
         }
         let text = if group.is_empty() { kind.clone() } else { format!("{group}/{kind}") };
-        let title = format!("{} does not name one kind", quoted(&text));
+        let title = format!("{} is not a single kind", quoted(&text));
         problems.push(
-            Diagnostic::new(title, node.span(), "a kind has no globs, and begins with a capital")
+            Diagnostic::new(title, node.span(), "must start with a capital and have no globs")
                 .hint("for example `Secret` or `cert-manager.io/Certificate`"),
         );
         None

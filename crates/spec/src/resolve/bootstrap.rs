@@ -49,11 +49,12 @@ pub(super) fn resolve(
 
 fn check_namespace(given: Option<&Spanned<String>>, expected: &str, problems: &mut Diagnostics) {
     if let Some(given) = given.filter(|given| given.value != expected) {
-        let title = format!("Argo CD is to be in {} and in `{expected}`", quoted(&given.value));
-        let label = "not the namespace of `spec.argocd`";
+        let name = quoted(&given.value);
+        let title = format!("conflicting namespaces for Argo CD: {name} and `{expected}`");
+        let label = "not the same as `spec.argocd.namespace`";
         problems.push(
             Diagnostic::new(title, given.span, label)
-                .hint("leave it out: `spec.argocd.namespace` says it for everything"),
+                .hint("remove it: `spec.argocd.namespace` applies to the whole platform"),
         );
     }
 }

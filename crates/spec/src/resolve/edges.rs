@@ -36,7 +36,7 @@ fn resolve_app(
         match find(apps, name) {
             Some(this) if this == dependant => problems.push(
                 Diagnostic::new(
-                    format!("the app {} depends on itself", quoted(name)),
+                    format!("app {} depends on itself", quoted(name)),
                     dependency.app.span,
                     "its own name",
                 )
@@ -44,7 +44,10 @@ fn resolve_app(
             ),
             Some(other) => found.push((other, dependency)),
             None if dependency.optional || apps.incomplete => {}
-            None => problems.push(unknown(apps, &app.name.value, dependency, problems.is_full())),
+            None => {
+                let briefly = !problems.keeps(dependency.app.span);
+                problems.push(unknown(apps, &app.name.value, dependency, briefly));
+            }
         }
     }
     found.sort_by_key(|(app, dependency)| (*app, dependency.app.span));
@@ -66,7 +69,7 @@ fn resolve_app(
 
 fn unknown(apps: &Apps, app: &AppName, dependency: &DependencyDocument, quick: bool) -> Diagnostic {
     let name = dependency.app.value.as_str();
-    let title = format!("{} depends on {}, which is no app", quoted(app.as_str()), quoted(name));
+    let title = format!("{} depends on unknown app {}", quoted(app.as_str()), quoted(name));
     let problem = Diagnostic::new(title, dependency.app.span, "not in the platform");
     // Comparing with every name takes time that nobody will see the result of.
     let candidates = apps.list.iter().map(|(_, app)| app.name.value.as_str());
@@ -103,7 +106,7 @@ pub(super) fn refuse_cycles(apps: &Apps, graph: &Graph, problems: &mut Diagnosti
         let path = path(cycle.iter().map(|at| &app(*at).name.value));
         let title = match cycle.len() {
             2 => "two apps depend on each other".to_owned(),
-            more => format!("{more} apps depend on each other in a circle"),
+            more => format!("{more} apps depend on each other in a cycle"),
         };
         let hint = if by_wave {
             "none of them could ever start: remove one of these dependencies, or change a sync wave"
@@ -111,7 +114,7 @@ pub(super) fn refuse_cycles(apps: &Apps, graph: &Graph, problems: &mut Diagnosti
             "none of them could ever start: remove one of these dependencies"
         };
         let mut problem = Diagnostic::new(format!("{title}: {path}"), span, label).hint(hint);
-        // A circle of fifty is told by its path; a handful of places is easier with the lines.
+        // The path is enough for a cycle of fifty; a handful is easier to read with its lines.
         if places.len() < 5 {
             for (span, label) in places {
                 problem = problem.related(span, label);

@@ -52,7 +52,7 @@ impl Groups {
                 Some(name) => format!("did you mean `{name}`?"),
                 None => format!("add it: `groups: [{{ name: {}, concurrency: 2 }}]`", name.value),
             };
-            let title = format!("there is no group {}", quoted(name.value.as_str()));
+            let title = format!("unknown group {}", quoted(name.value.as_str()));
             let label = "not in `spec.groups`";
             problems.push(Diagnostic::new(title, name.span, label).hint(hint));
         }
@@ -82,7 +82,7 @@ pub(super) fn merge(
         match (&head, document.spec.head) {
             (Some((first, _)), Some(span)) => problems.push(
                 Diagnostic::new(
-                    "two files have a spec with more than `stacks`",
+                    "two files set fields of `spec` other than `stacks`",
                     span,
                     "again here",
                 )
@@ -125,9 +125,9 @@ fn same_name(
 ) {
     if first.value != other.value {
         problems.push(
-            Diagnostic::new("the files disagree on the platform's name", other.span, "this name")
+            Diagnostic::new("the files have different platform names", other.span, "this name")
                 .related(first.span, "and this one")
-                .hint("a directory describes one platform"),
+                .hint("use one name: a directory describes one platform"),
         );
     }
 }
@@ -205,8 +205,8 @@ fn namespaces(
         } else if namespace.value.as_str() == own {
             let title = format!("{name} is Argo CD's own namespace");
             problems.push(
-                Diagnostic::new(title, namespace.span, "not one of the others")
-                    .hint("leave it out: Applications may always be there"),
+                Diagnostic::new(title, namespace.span, "not needed here")
+                    .hint("remove it: Applications are always allowed there"),
             );
         } else {
             different.push(namespace);
@@ -224,14 +224,14 @@ fn projects(
         return vec![one.map_or_else(|| "platform".to_owned(), |one| one.value)];
     };
     if let Some(one) = one {
-        let title = "the projects of the apps are given twice";
+        let title = "`project` and `projects` are both given";
         let said = Diagnostic::new(title, one.span, "here").related(several.span, "and here");
-        problems.push(said.hint("keep `projects`, and put all of them there"));
+        problems.push(said.hint("keep only `projects` and list all of them there"));
     }
     let List { items, incomplete } = several.value;
     if items.is_empty() && !incomplete {
-        let title = "the apps are in no project";
-        let hint = "name at least one, or leave `projects` out, which means `[platform]`";
+        let title = "`projects` is empty";
+        let hint = "list at least one, or remove `projects` to use the default `[platform]`";
         problems.push(Diagnostic::new(title, several.span, "nothing is listed").hint(hint));
     }
     let mut different: Vec<String> = Vec::new();
@@ -264,7 +264,7 @@ fn unique_groups(mut given: Vec<GroupDocument>, problems: &mut Diagnostics) -> V
     given.dedup_by(|again, first| {
         let twice = again.name.value == first.name.value;
         if twice {
-            let title = format!("the group {} is given twice", quoted(first.name.value.as_str()));
+            let title = format!("group {} is defined twice", quoted(first.name.value.as_str()));
             problems.push(
                 Diagnostic::new(title, again.name.span, "again here")
                     .related(first.name.span, "first here")

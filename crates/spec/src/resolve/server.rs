@@ -20,10 +20,10 @@ pub(super) fn resolve(given: &mut ArgoCdDocument, problems: &mut Diagnostics) ->
         check_scheme(server, insecure, problems);
     }
     if let (Some(ca), Some(insecure)) = (&given.ca, insecure) {
-        let title = "`ca` and `insecure: true` exclude each other";
+        let title = "`ca` and `insecure: true` cannot be used together";
         problems.push(
-            Diagnostic::new(title, ca.span, "plain HTTP shows no certificate")
-                .related(insecure, "plain HTTP is asked for here")
+            Diagnostic::new(title, ca.span, "plain HTTP has no certificates")
+                .related(insecure, "plain HTTP is set here")
                 .hint("remove one of them"),
         );
     }
@@ -62,7 +62,7 @@ fn check_access(given: &ArgoCdDocument, insecure: Option<Span>, problems: &mut D
         let Some(span) = span else { continue };
         let title = format!("`{name}` has no effect with `access: kubernetes`");
         problems.push(
-            Diagnostic::new(title, span, "says how to reach Argo CD's API server")
+            Diagnostic::new(title, span, "only used to reach Argo CD's API server")
                 .related(access.span, "runs do not use the API server")
                 .hint(format!("remove `{name}`, or use `access: api`")),
         );
@@ -81,7 +81,7 @@ fn check_scheme(server: &Spanned<ServerText>, insecure: Option<Span>, problems: 
         ),
         (Some(Scheme::Https), Some(insecure)) => problems.push(
             Diagnostic::new(
-                "`server` is an HTTPS address, and `insecure: true` asks for plain HTTP",
+                "`server` is an HTTPS address, but `insecure: true` means plain HTTP",
                 server.span,
                 "HTTPS here",
             )

@@ -88,7 +88,7 @@ impl<'a> Composer<'a> {
             | Event::Anchor(..)
             | Event::UnresolvedAlias(_) => {}
             other => {
-                let what = format!("the YAML parser reported {other:?}, which nobody asked for");
+                let what = format!("unexpected event of the YAML parser: {other:?}");
                 return Err(Diagnostic::new(what, self.span(span), ""));
             }
         }
@@ -122,8 +122,8 @@ impl<'a> Composer<'a> {
         if self.expanded <= MAX_NODES {
             return Ok(());
         }
-        let title = "the file has more than 4,000,000 values, aliases written out";
-        Err(Diagnostic::new(title, self.span(span), "the limit is passed here")
+        let title = "the file has more than 4,000,000 values, counting expanded aliases";
+        Err(Diagnostic::new(title, self.span(span), "the limit is exceeded here")
             .hint("split the platform, or remove the aliases that multiply it"))
     }
 
@@ -169,11 +169,11 @@ impl<'a> Composer<'a> {
                 self.span(span),
                 "one alias too many",
             )
-            .hint("write the values out"));
+            .hint("write the values instead of aliases"));
         }
         let target = self.anchors.get(&anchor).copied();
         let Some((at, expanded)) = target.and_then(|t| Some((t.at, t.expanded?))) else {
-            let title = "an alias cannot stand inside the value it names";
+            let title = "an alias cannot be inside the value it refers to";
             return Err(Diagnostic::new(title, self.span(span), "it would contain itself"));
         };
         self.push(Kind::Alias { target: at }, span)?;
@@ -186,7 +186,7 @@ impl<'a> Composer<'a> {
             None => Ok(false),
             Some(tag) if tag.is_yaml_core_schema_tag("str") => Ok(true),
             Some(tag) => {
-                let title = format!("the tag {} has no meaning here", quoted(&tag.to_string()));
+                let title = format!("unsupported tag {}", quoted(&tag.to_string()));
                 let problem = Diagnostic::new(title, self.span(span), "on this value");
                 Err(problem.hint("remove the tag"))
             }
@@ -201,7 +201,7 @@ impl<'a> Composer<'a> {
     fn syntax_error(&self, error: &granit_parser::ScanError) -> Diagnostic {
         let at = offset(error.marker().byte_offset().unwrap_or(0).min(self.tree.text.len()));
         let span = Span { file: self.tree.file, start: at, end: at };
-        let problem = Diagnostic::new(format!("this is not YAML: {}", error.info()), span, "here");
+        let problem = Diagnostic::new(format!("invalid YAML: {}", error.info()), span, "here");
         match error.kind() {
             granit_parser::ErrorKind::RecursionLimitExceeded => too_deep(span),
             granit_parser::ErrorKind::TabInIndentation

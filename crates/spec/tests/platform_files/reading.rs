@@ -282,8 +282,7 @@ fn a_file_alone_is_whole_and_a_directory_may_be_in_parts() {
         let problems = tiphys_spec::platform(&sources).unwrap_err().into_sorted();
         problems.into_iter().map(|problem| problem.title).collect()
     };
-    let no_claims =
-        ["apiVersion", "kind"].map(|field| format!("the file does not say its `{field}`"));
+    let no_claims = ["apiVersion", "kind"].map(|field| format!("`{field}` is missing"));
     assert_eq!(refusals(sources(&[part])), no_claims);
     assert_eq!(refusals(directory(&[part])), ["the platform has no name"]);
     assert_eq!(refusals(sources(&[head])), ["a platform's spec needs the field `stacks`"]);
@@ -302,6 +301,27 @@ fn an_optional_dependency_on_an_absent_app_is_no_edge() {
     assert_eq!(read("{app: absent, optional: true}"), read(""));
     let plan = tiphys_plan::plan(&read(""), &Scope::Platform).unwrap();
     assert_eq!(plan.graph.dependencies(tiphys_model::AppIx::new(0)), []);
+}
+
+#[test]
+fn a_value_that_quotes_would_not_help_has_a_hint_that_does() {
+    let refusal = |spec: &str| {
+        let head = "apiVersion: tiphys.dev/v1alpha1, kind: Platform, metadata: {name: p}";
+        let text = format!("{{{head}, spec: {{{spec}}}}}");
+        let problem = tiphys_spec::platform(&sources(&[text])).unwrap_err().into_sorted().remove(0);
+        (problem.title, problem.hint.unwrap())
+    };
+    let stacks = |name: &str| format!("stacks: [{{name: s, apps: [{{name: {name}}}]}}]");
+    let (title, hint) = refusal(&format!("hold: true, {}", stacks("a")));
+    assert_eq!(title, "expected a hold policy, found `true`");
+    assert_eq!(hint, "use one of: during-run, always");
+    let (title, hint) = refusal(&format!("timeout: true, {}", stacks("a")));
+    assert_eq!(title, "expected a duration, found `true`");
+    assert!(hint.contains("`90s`"), "{hint}");
+    // A Cyrillic letter that looks like a Latin one.
+    let (_, hint) = refusal(&stacks("v\u{430}ult"));
+    let letter = "replace '\u{430}' (U+0430) with lower-case ASCII letters, digits or dashes";
+    assert_eq!(hint, letter);
 }
 
 #[test]

@@ -36,7 +36,7 @@ impl Containers {
         let listed = async {
             Ok((self.namespaces.list_metadata(&all).await?, self.crds.list_metadata(&all).await?))
         };
-        let what = "the namespaces and CRDs cannot be listed";
+        let what = "cannot list the namespaces and CRDs";
         match listed.await.map_err(RequestError::because(what)) {
             Ok((namespaces, crds)) => {
                 Ok(Some(Uids { namespaces: uids(&namespaces), crds: uids(&crds) }))
@@ -63,7 +63,7 @@ impl Containers {
     pub async fn brought_by(&self, apps: &BTreeSet<String>) -> Result<Names, RequestError> {
         let mut brought = Names::default();
         for app in apps {
-            let what = format!("the Application `{app}` cannot be read");
+            let what = format!("cannot read the Application `{app}`");
             let found = self.applications.get_opt(app).await;
             let found = found.map_err(RequestError::because(what))?;
             brought.extend(names::brought(found.iter()));

@@ -39,44 +39,41 @@ pub enum GraphError {
 }
 
 /// What is said when it cannot be written.
-pub(super) const NOT_KEPT: &str = "the deployed graph cannot be kept in the cluster";
+pub(super) const NOT_KEPT: &str = "cannot store the deployed graph in the cluster";
 
 impl Explain for GraphError {
     fn explain(&self) -> Explanation {
         let unusable = |platform: &PlatformName, why: String| {
-            let what = format!("the deployed graph of the platform `{platform}` cannot be used");
-            Explanation::new(Exit::Failed, what, why)
-                .hint("deploy the platform once more, and try again")
+            let what = format!("cannot use the deployed graph of the platform `{platform}`");
+            Explanation::new(Exit::Failed, what, why).hint("deploy the platform again, then retry")
         };
         match self {
             GraphError::Unreadable { map, source } => Explanation::new(
                 Exit::Failed,
-                format!("the deployed graph in the ConfigMap `{map}`"),
-                format!("it cannot be read: {source}"),
+                format!("cannot read the deployed graph in the ConfigMap `{map}`"),
+                source.to_string(),
             )
-            .hint("delete it, and deploy again"),
+            .hint("delete the ConfigMap, then deploy again"),
             GraphError::Foreign { map, platform, owner } => Explanation::new(
                 Exit::Configuration,
                 format!("the ConfigMap `{map}` does not belong to the platform `{platform}`"),
                 match owner {
-                    Some(owner) => format!("its label {PLATFORM_LABEL} says `{owner}`"),
+                    Some(owner) => format!("its label {PLATFORM_LABEL} is `{owner}`"),
                     None => format!("it has no label {PLATFORM_LABEL}"),
                 },
             )
-            .hint("give the platform another name, or delete the ConfigMap if nobody needs it"),
+            .hint("give the platform another name, or delete the ConfigMap if it is not needed"),
             GraphError::Unwritable(source) => {
                 Explanation::new(Exit::Failed, NOT_KEPT, source.to_string())
             }
-            GraphError::TooLarge { bytes } => Explanation::new(
-                Exit::Failed,
-                NOT_KEPT,
-                format!("it has {bytes} bytes, more than there is room for"),
-            ),
+            GraphError::TooLarge { bytes } => {
+                Explanation::new(Exit::Failed, NOT_KEPT, format!("it is too large: {bytes} bytes"))
+            }
             GraphError::Circle { platform, apps } => {
-                unusable(platform, format!("its edges go round in a circle: {}", apps.join(" -> ")))
+                unusable(platform, format!("its dependencies form a cycle: {}", apps.join(" -> ")))
             }
             GraphError::Garbled { platform } => {
-                unusable(platform, "it has values that no version of Tiphys writes".to_owned())
+                unusable(platform, "it contains values that no version of Tiphys writes".to_owned())
             }
             GraphError::Request(error) => error.explain(),
         }

@@ -56,7 +56,7 @@ impl GraphStore {
     ) -> Result<BTreeSet<PlatformName>, RequestError> {
         let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
         let ours = format!("{}={},{PLATFORM_LABEL}", MANAGED_BY.0, MANAGED_BY.1);
-        let what = format!("the ConfigMaps in `{namespace}` cannot be listed");
+        let what = format!("cannot list the ConfigMaps in `{namespace}`");
         let listed = maps.list_metadata(&ListParams::default().labels(&ours)).await;
         let listed = listed.map_err(RequestError::because(what))?;
         let platform = |map: &PartialObjectMeta<ConfigMap>| {
@@ -84,7 +84,8 @@ impl GraphStore {
     async fn read_from(&self, first: ConfigMap) -> Result<Option<DeployedGraph>, GraphError> {
         let unreadable = |source| GraphError::Unreadable { map: self.names.first.clone(), source };
         let rest = continued(&self.names, first.annotations());
-        let rest = rest.ok_or_else(|| unreadable(io::Error::other("its end is nowhere")))?;
+        let invalid = || io::Error::other(format!("its annotation {CONTINUED} is invalid"));
+        let rest = rest.ok_or_else(|| unreadable(invalid()))?;
         let Some(mut bytes) = content(first) else { return Ok(None) };
         for name in rest {
             let shard = self.get(name).await?.and_then(content);
@@ -121,7 +122,7 @@ impl GraphStore {
             found.extend(self.look_at(name).await?.map(|map| (name, map.uid())));
         }
         for (name, uid) in found {
-            let what = format!("the ConfigMap `{name}` cannot be deleted");
+            let what = format!("cannot delete the ConfigMap `{name}`");
             delete::delete(&self.maps, name, &delete::only(uid), what).await?;
         }
         Ok(())
@@ -187,7 +188,7 @@ impl GraphStore {
 }
 
 fn not_read(name: &str) -> String {
-    format!("the ConfigMap `{name}` with the deployed graph cannot be read")
+    format!("cannot read the ConfigMap `{name}` with the deployed graph")
 }
 
 fn content(map: ConfigMap) -> Option<Vec<u8>> {

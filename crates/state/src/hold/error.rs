@@ -53,40 +53,41 @@ impl Explain for HoldError {
         match self {
             HoldError::Overruled { project, change } => Explanation::new(
                 Exit::Held,
-                format!("the hold in the AppProject `{project}` does not last"),
-                format!("it was {change} after it had been set again {LIMIT} times"),
+                format!("something keeps changing the hold in the AppProject `{project}`"),
+                format!("it was {change} after Tiphys had set it again {LIMIT} times"),
             )
             .hint(
-                "stop what changes spec.syncWindows of the project and run this again; if Git \
-                 manages the project, its Application needs ignoreDifferences for \
-                 /spec/syncWindows",
+                "stop what changes spec.syncWindows of the project, then run the same command \
+                 again; if the project is managed in Git, add ignoreDifferences for \
+                 /spec/syncWindows to its Application",
             ),
             HoldError::Window { project, source } => Explanation::new(
                 Exit::Configuration,
-                format!("nobody can tell when the AppProject `{project}` allows a sync"),
+                format!("the AppProject `{project}` has an invalid sync window"),
                 source.to_string(),
             )
-            .hint("correct or remove the window: Argo CD syncs nothing that it is about"),
+            .hint("correct or remove the window: Argo CD syncs nothing that it matches"),
             HoldError::NeverIdle { projects, why } => {
-                let what = format!("the apps of {projects} cannot be held");
+                let what = format!("cannot hold the apps of {projects}");
                 let (why, hint) = match why {
                     Why::AlwaysLate => (
-                        "Argo CD starts an automated sync each time before the window is set"
+                        "each time, Argo CD started an automated sync before the window was set"
                             .to_owned(),
-                        "find out with `argocd app history` what keeps changing, and try again",
+                        "find out with `argocd app history` what keeps changing, then try again",
                     ),
                     Why::NeverEnds { app } => (
                         format!(
-                            "the automated sync of `{app}` does not end, though it was terminated"
+                            "the automated sync of `{app}` does not end, although Tiphys \
+                             terminated it"
                         ),
-                        "see whether Argo CD's application controller is running, and try again",
+                        "check that Argo CD's application controller is running, then try again",
                     ),
                 };
                 Explanation::new(Exit::Failed, what, why).hint(hint)
             }
             HoldError::NotStopped { app, source } => Explanation::new(
                 Exit::Unreachable,
-                format!("the automated sync of `{app}` cannot be stopped"),
+                format!("cannot stop the automated sync of `{app}`"),
                 source.to_string(),
             ),
             HoldError::Request(error) => error.explain(),

@@ -46,7 +46,7 @@ impl Hold {
         if windows.is_empty() {
             return Ok(None);
         }
-        let what = format!("the Application `{app}` cannot be read");
+        let what = format!("cannot read the Application `{app}`");
         let found = applications.get_opt(app).await;
         match found.map_err(tiphys_cluster::RequestError::because(what))? {
             Some(application) => judge(&windows, &application),

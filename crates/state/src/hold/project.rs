@@ -74,7 +74,7 @@ impl ProjectHold {
     }
 
     pub(super) async fn read(&self) -> Result<Project, HoldError> {
-        let what = format!("the AppProject `{}` cannot be read", self.project);
+        let what = format!("cannot read the AppProject `{}`", self.project);
         let project =
             self.projects.get(&self.project).await.map_err(RequestError::because(what))?;
         let windows = project.data.pointer("/spec/syncWindows").and_then(Value::as_array);
@@ -99,7 +99,7 @@ impl ProjectHold {
         wanted: &mut Wanted,
         change: &Change,
     ) -> Result<BTreeSet<String>, HoldError> {
-        let what = format!("the hold in the AppProject `{}` cannot be changed", self.project);
+        let what = format!("cannot change the hold in the AppProject `{}`", self.project);
         let params =
             PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
         let mut unclear = 0;
@@ -115,8 +115,8 @@ impl ProjectHold {
                     if wanted.learns_of(&run) {
                         let project = &self.project;
                         self.warn(format!(
-                            "the hold in the AppProject `{project}` belongs to run {run} now, which \
-                             came after this one: it is left alone"
+                            "the hold in the AppProject `{project}` now belongs to the newer run \
+                             {run}: this run leaves it alone"
                         ));
                     }
                     return Ok(BTreeSet::new());

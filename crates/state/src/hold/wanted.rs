@@ -67,7 +67,7 @@ impl std::fmt::Display for ForeignChange {
         }
         match &self.by {
             Some(manager) => write!(f, " by the field manager `{manager}`"),
-            None => f.write_str(" by somebody of whom the AppProject has no trace"),
+            None => f.write_str(" by an unknown field manager"),
         }
     }
 }

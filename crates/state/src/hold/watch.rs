@@ -89,8 +89,8 @@ impl ProjectHold {
     pub(super) fn set_again(&self, change: &ForeignChange, times: u32) -> String {
         let project = &self.project;
         format!(
-            "the hold in the AppProject `{project}` was {change}; it has been set again, {times} of \
-             {LIMIT} times; meanwhile Argo CD may have synced an app out of order"
+            "the hold in the AppProject `{project}` was {change}; Tiphys has set it again, {times} \
+             of {LIMIT} times; meanwhile Argo CD may have synced an app out of order"
         )
     }
 }

@@ -35,13 +35,13 @@ impl Explain for LeaseError {
                 "another run holds the platform",
                 format!("{holder} keeps renewing the Lease `{name}`"),
             )
-            .hint("wait until it has ended, or end it"),
+            .hint("wait until that run ends, or stop it"),
             LeaseError::Lost { holder } => Explanation::new(
                 Exit::Held,
                 "another run took over the platform, so this one stopped",
                 format!("{holder} holds the Lease now"),
             )
-            .hint("wait until that run has ended (`tiphys status` shows it), then run again"),
+            .hint("wait until that run ends (`tiphys status` shows it), then run again"),
             LeaseError::Request(error) => error.explain(),
         }
     }

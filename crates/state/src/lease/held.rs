@@ -70,12 +70,11 @@ impl Held {
         let mut tries = 1;
         loop {
             match self.renew().await {
-                Ok(()) => return None,
                 Err(NotRenewed::Lost { holder }) => return Some(holder),
                 Err(NotRenewed::Unanswered(_)) if self.has_run_out() && tries < TRIES => {
                     tokio::time::sleep(PAUSE).await;
                 }
-                Err(NotRenewed::Unanswered(_)) => return None,
+                Ok(()) | Err(NotRenewed::Unanswered(_)) => return None,
             }
             tries += 1;
         }
@@ -122,7 +121,7 @@ impl Held {
     }
 
     pub(super) async fn remove(&self, object: Object) -> Result<(), RequestError> {
-        let what = format!("the Lease `{}` cannot be removed", name(&object));
+        let what = format!("cannot remove the Lease `{}`", name(&object));
         let this = delete::only(object.metadata.uid.clone());
         delete::delete(&self.leases, name(&object), &this, what).await
     }
@@ -131,7 +130,7 @@ impl Held {
         if let Some(spec) = &mut object.spec {
             spec.holder_identity = None;
         }
-        let what = format!("the Lease `{}` cannot be given up", name(&object));
+        let what = format!("cannot release the Lease `{}`", name(&object));
         match self.replace(object).await {
             Ok(_) => Ok(()),
             // It is somebody else's already.
@@ -157,7 +156,7 @@ async fn answered<T>(
 }
 
 fn unanswered(error: kube::Error) -> NotRenewed {
-    NotRenewed::Unanswered(RequestError::because("the Lease cannot be renewed")(error))
+    NotRenewed::Unanswered(RequestError::because("cannot renew the Lease")(error))
 }
 
 pub(super) fn post() -> PostParams {

@@ -11,27 +11,28 @@ use super::{DocumentFormat, SetupArgs};
 pub(crate) struct BootstrapArgs {
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
-    /// What installs [default: the platform's]
+    /// Installer to use [default: the platform's]
     #[arg(long, value_name = "INSTALLER")]
     pub(crate) installer: Option<InstallerName>,
-    /// Show what would change, and change nothing
+    /// Show what would change; changes nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Print the objects instead, in the order in which they are applied; needs no cluster
+    /// Print the objects in the order in which they are applied, instead of applying them; needs no
+    /// cluster
     #[arg(long, conflicts_with_all = ["dry_run", "adopt", "no_run"])]
     pub(crate) render: bool,
-    /// Take over what somebody else has installed, with the fields that they manage
+    /// Take over primitives that Tiphys did not install, including fields of other managers
     ///
-    /// It is the platform's from then on, and goes with it.
+    /// They belong to the platform from then on, and its teardown removes them.
     #[arg(long)]
     pub(crate) adopt: bool,
     /// Stop before the run that deploys the platform
     #[arg(long)]
     pub(crate) no_run: bool,
-    /// Deploy even if the platform file is not what Git has at the deployed commit
+    /// Deploy even if the platform file differs from the deployed Git commit
     #[arg(long)]
     pub(crate) allow_uncommitted: bool,
-    /// How to print the objects
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text", value_parser = objects_format())]
     pub(crate) output: DocumentFormat,
 }
@@ -40,7 +41,7 @@ pub(crate) struct BootstrapArgs {
 pub(crate) enum InstallerName {
     /// This program itself
     Native,
-    /// The playbook of the project, with ansible-playbook
+    /// The project's playbook, run with ansible-playbook
     Ansible,
 }
 

@@ -14,10 +14,10 @@ use crate::failure::Failure;
 pub(crate) struct ConfigureArgs {
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
-    /// Show what would change, and change nothing
+    /// Show what would change; changes nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// How to print the objects
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text", value_parser = objects_format())]
     pub(crate) output: DocumentFormat,
 }
@@ -33,7 +33,7 @@ pub(crate) struct RotateArgs {
 /// Which platform is set up, on which cluster, with what credentials.
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct SetupArgs {
-    /// The platform: a file or a directory of files
+    /// Platform file, directory of files, or `-` for stdin
     #[arg(
         short, long, value_name = "PLATFORM", default_value = "./platform.yaml",
         value_hint = ValueHint::AnyPath
@@ -48,7 +48,7 @@ pub(crate) struct SetupArgs {
 /// Where credentials are.
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct CredentialsArgs {
-    /// The folder with credentials, in sub-folders `git`, `registry` and `dns`
+    /// Directory with the credentials, in subdirectories `git`, `registry` and `dns`
     #[arg(
         long, value_name = "DIR", default_value = mounted::FOLDER, value_hint = ValueHint::DirPath
     )]

@@ -12,44 +12,44 @@ use super::DocumentFormat;
 pub(crate) struct HealthArgs {
     #[command(subcommand)]
     pub(crate) action: Option<HealthAction>,
-    /// The file with the objects as they are in the cluster, or `-` for stdin
+    /// File with Kubernetes objects, or `-` for stdin
     ///
-    /// `kubectl get KIND NAME -o yaml | tiphys health -` asks for a live object.
+    /// For a live object: `kubectl get KIND NAME -o yaml | tiphys health -`
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
-    /// Take the scripts of this ConfigMap instead of those that Tiphys installs
+    /// Use the scripts of this ConfigMap instead of those that Tiphys installs
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) argocd_cm: Option<PathBuf>,
-    /// Take the scripts below DIR for those that are built into Argo CD
+    /// Use the scripts in DIR as Argo CD's built-in ones
     ///
-    /// Argo CD keeps them in its sources, in `resource_customizations`.
+    /// They are in `resource_customizations` of Argo CD's source code.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) built_in: Option<PathBuf>,
-    /// Show where a check was looked for
+    /// Show which places were searched for a check
     #[arg(long)]
     pub(crate) explain: bool,
-    /// How to print the verdicts
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text", value_parser = health_format())]
     pub(crate) output: DocumentFormat,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum HealthAction {
-    /// Run the cases of health scripts: GROUP/KIND/{health.lua,health_test.yaml} below DIR
+    /// Run the tests of health scripts: GROUP/KIND/{health.lua,health_test.yaml} in DIR
     ///
-    /// The layout and the format are Argo CD's. Ends with 1 if a case differs.
+    /// Layout and format are Argo CD's. Exits with 1 if a test differs.
     Test(HealthTestArgs),
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct HealthTestArgs {
-    /// The directory with the scripts and their cases
+    /// Directory with the scripts and their tests
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) directory: PathBuf,
-    /// Without `string`, `math` and `os`: as Argo CD runs scripts from argocd-cm
+    /// Run without `string`, `math` and `os`, as Argo CD does for scripts in argocd-cm
     #[arg(long)]
     pub(crate) no_open_libs: bool,
-    /// How to print the differences
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text", value_parser = health_format())]
     pub(crate) output: DocumentFormat,
 }

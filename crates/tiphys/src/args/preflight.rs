@@ -8,20 +8,23 @@ use super::SetupArgs;
 pub(crate) struct PreflightArgs {
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
-    /// Check every tool, package, collection and credential, needed or not
+    /// Check every tool, package, collection and credential, even if this platform does not need it
     #[arg(long)]
     pub(crate) strict: bool,
-    /// How to print the report
+    /// List checks that do not apply as well
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: PreflightFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PreflightFormat {
-    /// For people
+    /// Human-readable
     Table,
-    /// One document
+    /// One JSON document
     Json,
-    /// A test case for each check, in XML
+    /// One test case per check, as JUnit XML
     Junit,
 }

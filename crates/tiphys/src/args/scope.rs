@@ -1,44 +1,33 @@
-//! Scopes as they are given.
+//! `--scope`.
 
-use tiphys_model::scope::ScopeError;
+use clap::Args as ClapArgs;
 use tiphys_model::{Platform, Scope};
 
 use crate::failure::Failure;
 
-/// `--scope`, read. One that cannot be read is told when the platform is known, with the scope that
-/// was probably meant.
-#[derive(Debug, Clone)]
-pub(crate) struct GivenScope(Result<Scope, Unreadable>);
-
-#[derive(Debug, Clone)]
-struct Unreadable {
-    given: String,
-    why: ScopeError,
+/// The scopes that were given. They are read when the platform is known: an error names the scope
+/// that was probably meant.
+#[derive(Debug, Clone, Default, ClapArgs)]
+pub(crate) struct ScopeArgs {
+    /// Apps to act on: `platform`, `stack:NAME` or `app:NAME`; `*` is a wildcard; repeatable
+    /// [default: platform]
+    #[arg(long = "scope", value_name = "SCOPE")]
+    given: Vec<String>,
 }
 
-impl From<String> for GivenScope {
-    fn from(given: String) -> Self {
-        GivenScope(given.parse().map_err(|why| Unreadable { given, why }))
+impl ScopeArgs {
+    pub(crate) fn of(&self, platform: &Platform) -> Result<Scope, Failure> {
+        let unknown = |given: &str, why| Failure::unknown_scope(given, Some(why), platform);
+        let scope = |given: &String| given.parse::<Scope>().map_err(|why| unknown(given, why));
+        self.given.iter().map(scope).collect()
     }
-}
 
-impl GivenScope {
-    /// The default.
-    pub(crate) const PLATFORM: GivenScope = GivenScope(Ok(Scope::Platform));
-
-    pub(crate) fn of(&self, platform: &Platform) -> Result<&Scope, Failure> {
-        self.0.as_ref().map_err(|Unreadable { given, why }| {
-            Failure::unknown_scope(given, Some(why.clone()), platform)
+    /// As arguments of a command to run again.
+    pub(crate) fn repeat(&self) -> impl Iterator<Item = String> {
+        self.given.iter().map(|scope| {
+            // A shell would replace it by the names of files.
+            let quote = if scope.contains('*') { "'" } else { "" };
+            format!(" --scope {quote}{scope}{quote}")
         })
-    }
-
-    /// As it stands behind a command that is to be given again.
-    pub(crate) fn repeat(&self) -> Option<String> {
-        let given = match &self.0 {
-            Ok(Scope::Platform) => return None,
-            Ok(scope) => scope.to_string(),
-            Err(unreadable) => unreadable.given.clone(),
-        };
-        Some(format!(" --scope {given}"))
     }
 }

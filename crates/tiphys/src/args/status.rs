@@ -2,7 +2,7 @@
 
 use clap::Args as ClapArgs;
 
-use super::{ClusterArgs, DeployedArgs, DocumentFormat, GivenScope};
+use super::{ClusterArgs, DeployedArgs, DocumentFormat, ScopeArgs};
 
 /// Which platform, on which cluster.
 #[derive(Debug, ClapArgs)]
@@ -11,7 +11,7 @@ pub(crate) struct LookArgs {
     pub(crate) platform: DeployedArgs,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
-    /// How to print it
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: DocumentFormat,
 }
@@ -20,19 +20,19 @@ pub(crate) struct LookArgs {
 pub(crate) struct ValidateArgs {
     #[command(flatten)]
     pub(crate) look: LookArgs,
-    /// What to look at: `platform`, `stack:NAME` or `app:NAME`
-    #[arg(long, value_name = "SCOPE", default_value = "platform")]
-    pub(crate) scope: GivenScope,
+    #[command(flatten)]
+    pub(crate) scope: ScopeArgs,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct StatusArgs {
     #[command(flatten)]
     pub(crate) look: LookArgs,
-    /// What to look at: `platform`, `stack:NAME` or `app:NAME`
-    #[arg(long, value_name = "SCOPE", default_value = "platform")]
-    pub(crate) scope: GivenScope,
-    /// Go on looking: a terminal is drawn anew, otherwise each change is a line
+    #[command(flatten)]
+    pub(crate) scope: ScopeArgs,
+    /// Watch for changes
+    ///
+    /// A terminal is redrawn; otherwise each change is one line.
     #[arg(short, long)]
     pub(crate) watch: bool,
 }

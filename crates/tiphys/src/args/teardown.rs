@@ -6,54 +6,54 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, ValueHint};
 use tiphys_engine::{ForcedFinalizer, Others};
 
-use super::{ClusterArgs, DeployedArgs, GivenScope, RunFormat, parse_duration};
+use super::{ClusterArgs, DeployedArgs, RunFormat, ScopeArgs, parse_duration};
 
 #[derive(Debug, ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "they are flags")]
 pub(crate) struct TeardownArgs {
     #[command(flatten)]
     pub(crate) platform: DeployedArgs,
-    /// What to remove: `platform`, `stack:NAME` or `app:NAME`
-    #[arg(long, value_name = "SCOPE", default_value = "platform")]
-    pub(crate) scope: GivenScope,
+    #[command(flatten)]
+    pub(crate) scope: ScopeArgs,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
-    /// Remove what depends on the scope as well, instead of refusing
+    /// Also remove apps that depend on the scope, instead of refusing
     #[arg(long)]
     pub(crate) with_dependents: bool,
-    /// Set the platform's volumes to Retain first, so that their data stays
+    /// Set the platform's volumes to Retain first, to keep their data
     #[arg(long)]
     pub(crate) retain_volumes: bool,
-    /// Leave projects, accounts and rights as `configure` has set them up
+    /// Keep projects, accounts, roles and primitives
     #[arg(long)]
     pub(crate) keep_primitives: bool,
-    /// Remove what is left over in the end; asks first
+    /// Remove leftovers at the end, after asking
     #[arg(long)]
     pub(crate) clean_leftovers: bool,
-    /// Do not ask; needed where there is no terminal
+    /// Do not ask for confirmation; required without a terminal
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Show what would go and what would stay, and change nothing
+    /// Show what would be removed and what would stay; changes nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Take along what is somebody else's: all of a kind, or all in a namespace; may be given
-    /// several times
+    /// Also remove objects that do not belong to the platform: all of a kind, or all in a
+    /// namespace; repeatable
     ///
-    /// As `Certificate`, `certificates.cert-manager.io` or `team-a`. What is to be kept stays.
+    /// Such as `Certificate`, `certificates.cert-manager.io` or `team-a`. Objects marked to be kept
+    /// stay.
     #[arg(long, value_name = "KIND|NAMESPACE")]
     pub(crate) including_others: Vec<Others>,
-    /// Remove the finalizers of an object that is being deleted; may be given several times
+    /// Remove the finalizers of an object that is being deleted; repeatable
     ///
-    /// Whoever should have removed them will not clean up then.
+    /// The controller behind the finalizer will not clean up.
     #[arg(long, value_name = "KIND/NAMESPACE/NAME")]
     pub(crate) force_finalizer: Vec<ForcedFinalizer>,
-    /// The run's own deadline, such as `90m` [default: the platform's]
+    /// Deadline of the run, such as `90m` [default: the platform's `timeout`]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) timeout: Option<Duration>,
-    /// Write the events to a file as well, one line of JSON each
+    /// Also write the events to a file, one JSON object per line
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) events: Option<PathBuf>,
-    /// How to print the run
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: RunFormat,
 }

@@ -60,13 +60,13 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
         written::print(&objects, args.output)?;
     }
     if args.dry_run {
-        output::note("this was a dry run: nothing was changed");
+        output::note("dry run: nothing was changed");
         return Ok(Exit::Done);
     }
-    output::note("bootstrap is complete: its authority passes to orchestration");
+    output::note("bootstrap is complete");
     if args.no_run {
         let file = args.setup.file.display();
-        output::note(&format!("`tiphys deploy -f {file}` starts the run"));
+        output::note(&format!("next: tiphys deploy -f {file}"));
         return Ok(Exit::Done);
     }
     let file = args.setup.file.clone();
@@ -136,7 +136,7 @@ impl Phase1<'_> {
         let mut objects: Vec<Written> = applied.into_iter().map(Written::from).collect();
         if rotate_initial(&client, self.platform).await? == Rotation::Rotated {
             tell(format!(
-                "the initial password of `admin` was replaced: the Secret {} has the new one",
+                "replaced the initial password of `admin`: the new one is in the Secret {}",
                 tiphys_cluster::names::admin(self.platform)
             ));
         }

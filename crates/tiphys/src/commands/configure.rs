@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ConfigureArgs) -> Result<(), Failure> {
         output::note(&given.to_string());
     }
     if mode == Mode::DryRun {
-        output::note("this was a dry run: nothing was changed");
+        output::note("dry run: nothing was changed");
     }
     Ok(())
 }

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
 
 fn plan(args: &DeployArgs, platform: &Platform) -> Result<Plan, Failure> {
     let reach = if args.with_dependencies { Reach::WithDependencies } else { Reach::Exactly };
-    let mut plan = plan_reaching(platform, args.platform.scope.of(platform)?, reach)?;
+    let mut plan = plan_reaching(platform, &args.platform.scope.of(platform)?, reach)?;
     check_digest(&plan, args.plan.as_deref())?;
     // After the digest: how long somebody waits today does not make another plan.
     plan.policies.timeout = args.timeout.unwrap_or(plan.policies.timeout);
@@ -96,13 +96,13 @@ fn bootstrap_if_needed(args: &DeployArgs, platform: &Platform) -> Result<Option<
         for ChangedPin { primitive, installed, pinned } in changed {
             let title = primitive.title();
             output::warning(&format!(
-                "{title} {installed} is installed, and the platform file pins {pinned}: `tiphys \
-                 bootstrap` brings it there"
+                "{title} {installed} is installed, but the platform file pins {pinned}: run `tiphys \
+                 bootstrap` to change it"
             ));
         }
         return Ok(None);
     }
-    output::note("what the platform stands on is not all there: bootstrap comes first");
+    output::note("primitives are missing: running bootstrap first");
     let adoption = Adoption::Refused;
     let credentials = &args.credentials.credentials;
     if let Some(exit) = preflight::first(platform, &access, credentials, adoption)? {
@@ -114,7 +114,7 @@ fn bootstrap_if_needed(args: &DeployArgs, platform: &Platform) -> Result<Option<
     let (rendered, mounted) = (&rendered, &mounted);
     let phase1 = Phase1 { access, platform, bootstrap, rendered, mounted, adoption };
     runtime::block_on(phase1.install())?;
-    output::note("bootstrap is complete: its authority passes to orchestration");
+    output::note("bootstrap is complete");
     Ok(None)
 }
 

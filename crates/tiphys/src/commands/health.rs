@@ -30,10 +30,9 @@ pub(crate) fn run(args: &HealthArgs) -> Result<Exit, Failure> {
 
 fn judge(file: &Path, args: &HealthArgs) -> Result<Exit, Failure> {
     let lookup = lookup(args)?;
-    let objects = read_objects(file, OBJECTS)?;
+    let objects = read_objects(file)?;
     if objects.is_empty() {
-        let next = "give a file with Kubernetes objects";
-        return Err(unusable(file, OBJECTS, "it is empty", next));
+        return Err(unusable(file, "file is empty", None, OBJECTS));
     }
     let mut evaluator = Evaluator::new(Limits::default());
     let mut shown = Vec::new();
@@ -69,14 +68,15 @@ fn lookup(args: &HealthArgs) -> Result<Lookup, Failure> {
             own.map(|definition| (definition.kind.to_string(), definition.script)).collect()
         }
         Some(path) => {
-            let maps = read_objects(path, CONFIG_MAP)?;
+            let maps = read_objects(path)?;
             let map =
                 maps.iter().find(|object| object["kind"] == "ConfigMap").ok_or_else(|| {
                     let next = "`kubectl get configmap argocd-cm -n argocd -o yaml` prints it";
-                    unusable(path, CONFIG_MAP, "it has no ConfigMap", next)
+                    unusable(path, "no ConfigMap in the file", None, next)
                 })?;
             overrides_from_argocd_cm(map).map_err(|error| {
-                unusable(path, CONFIG_MAP, &error.to_string(), "repair it in the ConfigMap")
+                let why = Some(error.to_string());
+                unusable(path, "invalid health scripts", why, "fix them in the ConfigMap")
             })?
         }
     };
@@ -90,21 +90,21 @@ fn lookup(args: &HealthArgs) -> Result<Lookup, Failure> {
 fn tree(path: &Path, open_libs: bool) -> Result<Tree, Failure> {
     Tree::read(path, open_libs).map_err(|error| {
         Failure::Health(Notice {
-            what: "the health scripts cannot be read".to_owned(),
+            what: "cannot read the health scripts".to_owned(),
             place: Some(path.display().to_string()),
             why: Some(error.to_string()),
-            next: Some("give a directory with GROUP/KIND/health.lua below it".to_owned()),
+            next: Some("pass a directory that contains GROUP/KIND/health.lua".to_owned()),
         })
     })
 }
 
+/// What to pass.
+const OBJECTS: &str = "pass Kubernetes objects, such as the output of `kubectl get -o yaml`";
+
 /// Larger than any object that a cluster would keep, and small enough to be read.
 const MOST: u64 = 64 << 20;
 
-const OBJECTS: &str = "there is no object to judge";
-const CONFIG_MAP: &str = "there are no health scripts to take";
-
-fn read_objects(path: &Path, what: &str) -> Result<Vec<Json>, Failure> {
+fn read_objects(path: &Path) -> Result<Vec<Json>, Failure> {
     let mut text = String::new();
     let read = if path == Path::new("-") {
         io::stdin().lock().take(MOST + 1).read_to_string(&mut text)
@@ -113,24 +113,28 @@ fn read_objects(path: &Path, what: &str) -> Result<Vec<Json>, Failure> {
     };
     match read {
         Ok(length) if length as u64 > MOST => {
-            return Err(unusable(path, what, "it is larger than 64 MiB", "give one object"));
+            return Err(unusable(path, "file is larger than 64 MiB", None, "pass a single object"));
         }
         Ok(_) => {}
         Err(error) => {
-            let next = "check the path and its permissions";
-            return Err(unusable(path, what, &error.to_string(), next));
+            let (what, why) = match error.kind() {
+                io::ErrorKind::NotFound => ("file not found", None),
+                _ => ("cannot read the file", Some(error.to_string())),
+            };
+            return Err(unusable(path, what, why, "check the path and its permissions"));
         }
     }
-    let next = "give objects as `kubectl get -o yaml` prints them";
-    objects(&text).map_err(|error| unusable(path, what, &error.to_string(), next))
+    objects(&text).map_err(|error| {
+        unusable(path, "not a Kubernetes object", Some(error.to_string()), OBJECTS)
+    })
 }
 
-fn unusable(path: &Path, what: &str, why: &str, next: &str) -> Failure {
+fn unusable(path: &Path, what: &str, why: Option<String>, next: &str) -> Failure {
     let stdin = path == Path::new("-");
     Failure::Health(Notice {
         what: what.to_owned(),
         place: Some(if stdin { "stdin".to_owned() } else { path.display().to_string() }),
-        why: Some(why.to_owned()),
+        why,
         next: Some(next.to_owned()),
     })
 }

@@ -8,17 +8,11 @@ use tiphys_report::{PlanTable, Timeline, plan_dot, plan_mermaid};
 
 use crate::args::{PlanArgs, PlanFormat};
 use crate::failure::Failure;
-use crate::{input, output};
+use crate::output;
 
 pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
-    let platform = match &args.from_applications {
-        Some(directory) => {
-            let waves = input::sync_waves(args.edges_from_waves);
-            input::platform_from_applications(directory, waves)?
-        }
-        None => input::platform(args.platform.file.as_deref())?,
-    };
-    let plan = plan(&platform, args.platform.scope.of(&platform)?)?;
+    let platform = args.platform.read()?;
+    let plan = plan(&platform, &args.platform.scope.of(&platform)?)?;
     warn(&plan);
     match args.output {
         PlanFormat::Table => output::text(|out| write(out, &plan, PlanFormat::Table)),
@@ -43,7 +37,7 @@ pub(crate) fn plan_reaching(
     reach: Reach,
 ) -> Result<Plan, Failure> {
     tiphys_plan::plan_reaching(platform, scope, reach)
-        .map_err(|_| Failure::unknown_scope(&scope.to_string(), None, platform))
+        .map_err(|error| Failure::unknown_scope(&error.part.to_string(), None, platform))
 }
 
 fn write(mut out: &mut dyn Write, plan: &Plan, format: PlanFormat) -> io::Result<()> {

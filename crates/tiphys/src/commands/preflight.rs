@@ -8,7 +8,7 @@ use tiphys_engine::Signals;
 use tiphys_inspect::preflight::{Preflight, Rendering};
 use tiphys_install::bootstrap::Adoption;
 use tiphys_model::{Exit, Platform};
-use tiphys_report::{JunitReport, PreflightReport};
+use tiphys_report::{JunitReport, PreflightReport, SkippedChecks};
 use tiphys_run::Signal;
 
 use crate::args::{PreflightArgs, PreflightFormat};
@@ -35,7 +35,12 @@ pub(crate) fn run(args: &PreflightArgs) -> Result<Exit, Failure> {
             writeln!(out)
         })?,
         PreflightFormat::Junit => output::data(|out| write!(out, "{}", JunitReport(&report)))?,
-        PreflightFormat::Table => output::text(|out| write!(out, "{}", PreflightReport(&report)))?,
+        PreflightFormat::Table => {
+            let skipped = if args.all { SkippedChecks::Shown } else { SkippedChecks::Counted };
+            let width = output::terminal_width();
+            let table = PreflightReport { report: &report, skipped, width };
+            output::text(|out| write!(out, "{table}"))?;
+        }
     }
     Ok(report.readiness.exit())
 }
@@ -47,14 +52,14 @@ pub(crate) fn first(
     credentials: &Path,
     adoption: Adoption,
 ) -> Result<Option<Exit>, Failure> {
-    output::note("looking at what the platform needs, before anything is changed");
+    output::note("checking the prerequisites (changes nothing)");
     let rendering = Rendering::LeftOut;
     let report = match look(Preflight { platform, access, credentials, strict: false, rendering })?
     {
         Ok(report) => report,
         Err(interrupted) => return Ok(Some(interrupted)),
     };
-    // Who takes over what is there need not be told that it is there.
+    // With --adopt, existing primitives are no problem.
     let mut report = match adoption {
         Adoption::Allowed => report.without(Section::Absence),
         Adoption::Refused => report,
@@ -62,7 +67,9 @@ pub(crate) fn first(
     // `tiphys preflight` tells the rest.
     report.checks.retain(|check| !matches!(check.outcome, Outcome::Pass | Outcome::Skipped));
     if report.readiness != Readiness::Ready {
-        output::error(&PreflightReport(&report).to_string());
+        let skipped = SkippedChecks::Counted;
+        let table = PreflightReport { report: &report, skipped, width: output::terminal_width() };
+        output::error(&table.to_string());
         return Ok(Some(report.readiness.exit()));
     }
     for check in &report.checks {
@@ -71,7 +78,7 @@ pub(crate) fn first(
     Ok(None)
 }
 
-/// Whoever is interrupted still removes the files that it made for a key.
+/// An interrupt still removes the temporary files of keys.
 fn look(preflight: Preflight<'_>) -> Result<Result<Report, Exit>, Failure> {
     let ended = runtime::block_on(async {
         let mut signals = Signals::listen()?;

@@ -13,7 +13,6 @@ use tiphys_sim::{FaultKind, FaultTarget, Simulation};
 use crate::args::{RehearseArgs, Speed};
 use crate::commands::plan::{plan, warn};
 use crate::failure::Failure;
-use crate::input;
 use crate::output;
 use crate::stage::Stage;
 use player::Player;
@@ -22,8 +21,8 @@ pub(crate) fn run(args: RehearseArgs) -> Result<Exit, Failure> {
     if let Some(seeds) = args.seeds {
         return soak::run(args.seed, seeds);
     }
-    let platform = input::platform(args.platform.file.as_deref())?;
-    let plan = Arc::new(plan(&platform, args.platform.scope.of(&platform)?)?);
+    let platform = args.platform.read()?;
+    let plan = Arc::new(plan(&platform, &args.platform.scope.of(&platform)?)?);
     warn(&plan);
     check_faults(&platform, &args)?;
     let terminal = std::io::stdout().is_terminal();
@@ -45,11 +44,11 @@ fn check_faults(platform: &Platform, args: &RehearseArgs) -> Result<(), Failure>
         if let FaultTarget::App(name) = &fault.target
             && platform.apps.iter().all(|app| app.name != *name)
         {
-            return Err(Failure::unknown_app(name, Some("a fault is given for it"), platform));
+            return Err(Failure::unknown_app(name, Some("--fault names it"), platform));
         }
         if fault.kind == FaultKind::StuckFinalizer && !args.teardown {
             output::warning(&format!(
-                "the fault {fault} shows only in a teardown: add --teardown to rehearse one"
+                "the fault {fault} only strikes in a teardown: add --teardown"
             ));
         }
     }

@@ -18,15 +18,17 @@ pub(crate) fn run(args: &RotateArgs) -> Result<(), Failure> {
         configure::rotate(&client, &platform).await?;
         Ok(rotate_own(&client, &platform).await?)
     })?;
-    output::note("the tokens are new, and the old ones are revoked");
+    output::note("replaced the tokens and revoked the old ones");
     if let Some(secret) = Purpose::Deploy.given_token_secret(&platform) {
         output::note(&format!(
-            "the token in the Secret {secret} is kept: `spec.argocd.tokenSecret` names it"
+            "kept the token in the Secret {secret}, which `spec.argocd.tokenSecret` names"
         ));
     }
     if password == Rotation::Rotated {
         let secret = names::admin(&platform);
-        output::note(&format!("the password of `admin` is new: the Secret {secret} has it"));
+        output::note(&format!(
+            "replaced the password of `admin`: the new one is in the Secret {secret}"
+        ));
     }
     Ok(())
 }

@@ -41,7 +41,7 @@ fn leftovers(looked: &Looked) -> Result<Option<Vec<String>>, Failure> {
     match found {
         Ok(found) => Ok(Some(found.iter().map(Leftover::to_string).collect())),
         Err(error) => {
-            output::note(&format!("what removed apps have left is not known: {error}"));
+            output::note(&format!("cannot look for leftovers of removed apps: {error}"));
             Ok(None)
         }
     }
@@ -53,7 +53,7 @@ fn tell_how_to_clean(args: &StatusArgs, looked: &Looked, status: &Status) {
     let gone = status.apps.iter().all(|app| app.state == State::Absent);
     if found && gone && looked.scoped.scope == Scope::Platform {
         let clean = format!("tiphys teardown{} --clean-leftovers", args.look.platform.repeat());
-        output::note(&format!("`{clean}` removes what is left"));
+        output::note(&format!("to remove the leftovers: {clean}"));
     }
 }
 

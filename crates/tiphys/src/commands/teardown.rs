@@ -29,13 +29,13 @@ pub(crate) fn run(args: &TeardownArgs) -> Result<Exit, Failure> {
     let access = args.cluster.access();
     let Some(Located { platform, graph }) = located::deployed(&args.platform, &access)? else {
         let namespace = &args.platform.namespace;
-        output::note(&format!("no platform is deployed from the namespace `{namespace}`"));
+        output::note(&format!("no platform found in the namespace `{namespace}`"));
         return Ok(Exit::Done);
     };
     let plan = Arc::new(plan(args, &platform)?);
     let extent = match plan.scope {
         Scope::Platform => Extent::Platform,
-        Scope::Stack(_) | Scope::App(_) => Extent::Apps,
+        Scope::Parts(_) => Extent::Apps,
     };
     let options = TeardownOptions {
         retain_volumes: args.retain_volumes,
@@ -60,14 +60,16 @@ pub(crate) fn run(args: &TeardownArgs) -> Result<Exit, Failure> {
     let again = format!("teardown{}", repeat(args));
     let (exit, leftovers) = remove(access, removal, args.output, events, &again)?;
     if leftovers.iter().any(|leftover| leftover.certain) && !args.clean_leftovers {
-        output::note(&format!("`tiphys {again} --clean-leftovers` removes what is the platform's"));
+        output::note(&format!(
+            "to remove the platform's leftovers: tiphys {again} --clean-leftovers"
+        ));
     }
     Ok(exit)
 }
 
 fn plan(args: &TeardownArgs, platform: &Platform) -> Result<Plan, Failure> {
     let reach = if args.with_dependents { Reach::RemovalWithDependents } else { Reach::Removal };
-    let mut plan = plan_reaching(platform, args.scope.of(platform)?, reach)?;
+    let mut plan = plan_reaching(platform, &args.scope.of(platform)?, reach)?;
     plan.policies.timeout = args.timeout.unwrap_or(plan.policies.timeout);
     Ok(plan)
 }

@@ -9,7 +9,7 @@ use tiphys_inspect::status;
 use tiphys_model::{Exit, Plan, Platform, Scope};
 use tiphys_report::ValidateReport;
 
-use crate::args::{DocumentFormat, GivenScope, LookArgs, ValidateArgs};
+use crate::args::{DocumentFormat, LookArgs, ScopeArgs, ValidateArgs};
 use crate::commands::plan::plan;
 use crate::failure::Failure;
 use crate::located::{self, Located, Prefer};
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, Failure> {
     }
     Ok(match (status.is_deployed(), status.is_well()) {
         (false, _) => {
-            output::note("nothing of the platform is in this cluster: `tiphys deploy` deploys it");
+            output::note("the platform is not deployed in this cluster: run `tiphys deploy`");
             Exit::NotFound
         }
         (true, true) => Exit::Done,
@@ -48,13 +48,13 @@ pub(crate) struct Looked<'a> {
 impl<'a> Looked<'a> {
     pub(crate) fn new(
         args: &'a LookArgs,
-        scope: &GivenScope,
+        scope: &ScopeArgs,
         prefer: Prefer,
     ) -> Result<Self, Failure> {
         let located = located::described(&args.platform, &args.cluster.access(), prefer)?;
         let Located { platform, graph } = located;
         let whole = plan(&platform, &Scope::Platform)?;
-        let scoped = plan(&platform, scope.of(&platform)?)?;
+        let scoped = plan(&platform, &scope.of(&platform)?)?;
         let without_criteria = graph.map(|graph| graph.without_criteria()).unwrap_or_default();
         Ok(Looked { args, platform, plan: whole, scoped, without_criteria })
     }

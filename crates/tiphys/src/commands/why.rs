@@ -14,7 +14,7 @@ use tiphys_model::{App, AppName, Exit};
 use tiphys_report::WhyReport;
 use tiphys_run::{Evidence, Observation};
 
-use crate::args::{DocumentFormat, GivenScope, WhyArgs};
+use crate::args::{DocumentFormat, ScopeArgs, WhyArgs};
 use crate::commands::validate::{Looked, json};
 use crate::failure::Failure;
 use crate::located::Prefer;
@@ -31,7 +31,7 @@ struct Document<'a> {
 }
 
 pub(crate) fn run(args: &WhyArgs) -> Result<Exit, Failure> {
-    let looked = Looked::new(&args.look, &GivenScope::PLATFORM, Prefer::Cluster)?;
+    let looked = Looked::new(&args.look, &ScopeArgs::default(), Prefer::Cluster)?;
     let position = looked.plan.apps.iter().position(|app| app.app.name.as_str() == args.app);
     let Some(position) = position else {
         return Err(unknown(&args.app, &looked));
@@ -100,7 +100,7 @@ async fn look<E: Display>(
     let Seen { observation: seen, project, namespace, .. } = found;
     let mut evidence = Evidence::from_observation(seen);
     if let Some(deleting) = seen.deleting.as_ref().filter(|d| !d.finalizers.is_empty()) {
-        let waits = format!("it waits for the finalizers {}", deleting.finalizers.join(", "));
+        let waits = format!("waiting for the finalizers {}", deleting.finalizers.join(", "));
         evidence.message = Some(waits.into());
     }
     match collector {
@@ -135,30 +135,32 @@ fn next(args: &WhyArgs, status: &Status, root: &AppStatus, known: bool) -> Strin
     let held = status.hold.apps.contains(name);
     match root.state {
         State::Done => "nothing".to_owned(),
-        State::Waiting => format!("{deploy} goes on from here"),
+        State::Waiting => format!("run {deploy}: it continues here"),
         State::Absent if status.phase == PlatformPhase::Bootstrap => {
-            format!("`tiphys configure{file}`, then {deploy}")
+            format!("run `tiphys configure{file}`, then {deploy}")
         }
-        State::Absent => format!("{deploy}; if it stays away, check that the root app creates it"),
-        State::Removing if known => format!("do what `likely` says; {watch} shows when it is gone"),
-        State::Removing => format!("wait until it is gone ({watch}), then {deploy}"),
+        State::Absent => {
+            format!("run {deploy}; if it is still missing, check that the root app creates it")
+        }
+        State::Removing if known => format!("follow `likely`, then watch with {watch}"),
+        State::Removing => format!("wait until it is gone ({watch}), then run {deploy}"),
         State::Converging if known => {
-            format!("do what `likely` says; {watch} shows when it is well")
+            format!("follow `likely`, then watch with {watch}")
         }
-        State::Syncing | State::Converging => format!("{watch} shows how it goes on"),
-        State::Failed if known => format!("do what `likely` says, then {deploy}: it resumes here"),
-        State::Failed => format!("correct {name} in Git, then {deploy}: it resumes here"),
+        State::Syncing | State::Converging => format!("wait, and watch with {watch}"),
+        State::Failed if known => format!("follow `likely`, then run {deploy}: it resumes here"),
+        State::Failed => format!("fix {name} in Git, then run {deploy}: it resumes here"),
         State::Unhealthy if held && known => {
-            format!("do what `likely` says, then {deploy}: it resumes here")
+            format!("follow `likely`, then run {deploy}: it resumes here")
         }
         State::Unhealthy if known => {
-            format!("do what `likely` says; {watch} shows when it is well")
+            format!("follow `likely`, then watch with {watch}")
         }
-        State::Unhealthy if held => format!("repair {name}, then {deploy}: it resumes here"),
-        State::Unhealthy => format!("repair {name}; {watch} shows when it is well"),
+        State::Unhealthy if held => format!("fix {name}, then run {deploy}: it resumes here"),
+        State::Unhealthy => format!("fix {name}, then watch with {watch}"),
         State::Drifted => format!(
-            "{deploy} syncs {name} again; if it drifts again, find out what changes it, or list \
-             it under tolerateDrift"
+            "run {deploy} to sync {name} again; if it drifts again, find out what changes it, or \
+             list it under tolerateDrift"
         ),
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn troubles() -> Vec<Trouble> {
             "unreadable",
             Behaviour::InvalidManifest,
             "failed",
-            "it cannot be compared",
+            "cannot compare it",
             "likely: the manifests cannot be rendered",
         ),
         Trouble::new(
@@ -113,7 +113,7 @@ pub(super) fn troubles() -> Vec<Trouble> {
             Behaviour::HoldsFinalizer,
             "removing",
             "it is being deleted",
-            "likely: something is being deleted and waits for a finalizer",
+            "likely: a resource is being deleted and waits for a finalizer",
         ),
     ]
 }

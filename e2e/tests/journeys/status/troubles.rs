@@ -143,7 +143,7 @@ async fn look(eye: &Eye, name: &str) -> (String, String) {
 
 /// The first line below what was seen of the root cause.
 fn seen_first(why: &str) -> &str {
-    let mut lines = why.lines().skip_while(|line| !line.starts_with("seen of "));
+    let mut lines = why.lines().skip_while(|line| !line.starts_with("evidence for "));
     lines.nth(1).unwrap_or_default()
 }
 

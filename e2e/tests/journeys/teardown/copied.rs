@@ -40,7 +40,7 @@ pub(crate) async fn under_another_name(world: Arc<World>) {
     for access in [false, true] {
         let before = Mark::now(&world);
         let told = teardown(&world, &with("copied", access), &[], 3).await;
-        let words = "the AppProject `copy` belongs to another platform than `copied`";
+        let words = "the AppProject `copy` belongs to another platform, not to `copied`";
         assert!(told.stderr.contains(words), "{}", told.stderr);
         assert_eq!(before.writes(&site).of_ours(), BTreeMap::new(), "{}", told.stderr);
         let application = site.application("copy-app").await;

@@ -73,9 +73,9 @@ pub(crate) async fn with_leftovers(world: Arc<World>) {
     assert_eq!(
         status["leftovers"],
         json!([
-            "PersistentVolume/left-volume: Released of the claim left-app/left-data",
+            "PersistentVolume/left-volume: Released volume of the claim left-app/left-data",
             "ValidatingWebhookConfiguration/left-hook: it points to the service \
-             left-app/left-hook, which is not there",
+             left-app/left-hook, which does not exist",
         ]),
     );
     assert!(stderr.contains("--clean-leftovers` removes what is left"), "{stderr}");

@@ -126,7 +126,8 @@ pub(crate) async fn stay_in_a_namespace_of_an_app(world: Arc<World>) {
     create(&secrets, secret("cascade-theirs"), "kubectl-create").await;
 
     let told = teardown(&world, &file, &[], 1).await;
-    for part in ["`cascade-made` holds what must not go", "Secret/cascade-made/cascade-theirs"] {
+    let refused = "`cascade-made` contains objects that must not be deleted";
+    for part in [refused, "Secret/cascade-made/cascade-theirs"] {
         assert!(told.stderr.contains(part), "{part}: {}", told.stderr);
     }
     let applications = site.applications();
@@ -166,7 +167,7 @@ pub(crate) async fn stay_in_a_namespace_that_was_made_anew(world: Arc<World>) {
     let told = teardown(&world, &file, &[], 0).await;
     let kept = ["Namespace/anew-app", "Secret/anew-app/anew-theirs"].map(str::to_owned);
     assert_eq!(told.kept(), kept.into(), "{}", told.stderr);
-    assert!(told.stderr.contains("somebody has made it anew"), "{}", told.stderr);
+    assert!(told.stderr.contains("it was deleted and created again"), "{}", told.stderr);
     secrets.get("anew-theirs").await.expect("it is there");
     site.close().await;
 }
@@ -214,7 +215,7 @@ pub(crate) async fn go_when_told(world: Arc<World>) {
     let unknown = ["teardown", "-f", file.path(), "--dry-run", "--including-others", "along"];
     let (code, _, stderr) = tiphys::said(&tiphys::run(&unknown, &world.kubeconfig).await);
     assert_eq!(code, Some(2), "{stderr}");
-    assert!(stderr.contains("what could be named: along-app, Secret"), "{stderr}");
+    assert!(stderr.contains("use a kind or namespace such as: along-app, Secret"), "{stderr}");
     let named = ["--including-others", "along-app"];
     let shown = [&["teardown", "-f", file.path(), "--dry-run"][..], &named].concat();
     let (code, stdout, stderr) = tiphys::said(&tiphys::run(&shown, &world.kubeconfig).await);

@@ -32,13 +32,13 @@ impl<'a> ByApp<'a> {
 /// How many apps are not looked at because they go to other clusters.
 pub(super) fn elsewhere(apps: &[App]) -> Option<String> {
     let left_out = apps.iter().filter(|app| app.elsewhere).count();
-    (left_out > 0).then(|| format!("without {} on other clusters", count(left_out, "app")))
+    (left_out > 0).then(|| format!("{} on other clusters not checked", count(left_out, "app")))
 }
 
 /// How many apps are not looked at because nobody knows what they render.
 pub(super) fn unrendered<'a>(apps: impl Iterator<Item = &'a App>) -> Option<String> {
     let unknown = apps.filter(|app| app.rendered.is_err()).count();
-    (unknown > 0).then(|| format!("without {} that Argo CD did not render", count(unknown, "app")))
+    (unknown > 0).then(|| format!("{} not rendered by Argo CD", count(unknown, "app")))
 }
 
 /// What was found, and what it leaves out.

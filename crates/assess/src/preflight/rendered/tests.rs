@@ -86,33 +86,29 @@ fn a_namespace_of_a_new_app_that_is_there_already_is_a_warning() {
     check(
         "namespaces of apps",
         vec![
-            (vec![web("new")], Pass, "not there"),
+            (vec![web("new")], Pass, "absent"),
             (vec![web("shop")], Warning, "shop (app web)"),
-            (vec![web("")], Pass, "not there"),
-            (vec![web("default")], Pass, "not there"),
+            (vec![web("")], Pass, "absent"),
+            (vec![web("default")], Pass, "absent"),
             (vec![db(applies(&["data", "new"]))], Warning, "data (app db)"),
             (
                 vec![db(applies(&["data", "shop"])), web("shop")],
                 Warning,
                 "data (app db); shop (apps db, web)",
             ),
-            (vec![synced(web("shop"))], Pass, "ours from before"),
-            (vec![synced(web("shop")), app("new", "shop", applies(&[]))], Pass, "not there"),
+            (vec![synced(web("shop"))], Pass, "from synced apps"),
+            (vec![synced(web("shop")), app("new", "shop", applies(&[]))], Pass, "absent"),
             (
                 vec![elsewhere(web("shop"))],
                 Pass,
-                "no app goes to this cluster; without 1 app on other clusters",
+                "no app deploys to this cluster; 1 app on other clusters not checked",
             ),
             (
                 vec![elsewhere(web("shop")), app("new", "data", applies(&[]))],
                 Warning,
-                "data (app new); without 1 app on other clusters",
+                "data (app new); 1 app on other clusters not checked",
             ),
-            (
-                vec![web("new"), failed("bad", "x")],
-                Pass,
-                "not there; without 1 app that Argo CD did not render",
-            ),
+            (vec![web("new"), failed("bad", "x")], Pass, "absent; 1 app not rendered by Argo CD"),
         ],
     );
 }
@@ -121,7 +117,7 @@ fn a_namespace_of_a_new_app_that_is_there_already_is_a_warning() {
 fn it_is_said_what_a_teardown_does_with_such_a_namespace() {
     let next = |apps| judge_namespaces(&look(apps)).next.unwrap();
     let leaves = next(vec![app("web", "shop", Rendered::default())]);
-    assert!(leaves.contains("leaves a namespace that was there before;"), "{leaves}");
+    assert!(leaves.contains("keeps a namespace that existed before;"), "{leaves}");
     let applied = next(vec![app("db", "", applies(&["data"]))]);
     assert!(applied.contains("Argo CD deletes data with its app"), "{applied}");
 }
@@ -145,7 +141,7 @@ fn a_kind_that_nobody_brings_is_a_warning() {
             (
                 vec![failed("web", "x")],
                 Outcome::Skipped,
-                "nothing was rendered; without 1 app that Argo CD did not render",
+                "nothing was rendered; 1 app not rendered by Argo CD",
             ),
             // It may have a CRD of an older release.
             (
@@ -164,12 +160,12 @@ fn a_kind_that_nobody_brings_is_a_warning() {
             (
                 vec![app("web", "", shops()), elsewhere(app("operator", "", operator()))],
                 Warning,
-                "example.org/v1 Shop (app web); without 1 app on other clusters",
+                "example.org/v1 Shop (app web); 1 app on other clusters not checked",
             ),
             (
                 vec![app("web", "", shops()), failed("operator", "x")],
                 Warning,
-                "example.org/v1 Shop (app web); without 1 app that Argo CD did not render",
+                "example.org/v1 Shop (app web); 1 app not rendered by Argo CD",
             ),
         ],
     );
@@ -196,7 +192,7 @@ fn an_image_that_no_mirror_has_is_a_warning() {
     );
     let [_, _, images, _] = judge(&Ok(look(vec![app("web", "", runs(&["redis:8"]))])), &[]);
     assert_eq!(images.outcome, Outcome::Skipped);
-    assert_eq!(images.found, "the platform file names no mirrors in `bootstrap.images`");
+    assert_eq!(images.found, "no mirrors in `bootstrap.images`");
 }
 
 #[test]
@@ -230,13 +226,13 @@ fn an_app_that_argo_cd_cannot_render_fails_with_its_reason() {
 #[test]
 fn where_nothing_was_read_each_row_says_why() {
     let problem = |trouble| Problem { trouble, why: "there is no token".to_owned(), next: None };
-    let rendered_first = "not known before Argo CD has rendered the root app";
-    let asked = "the cluster cannot be asked";
-    let api = "only Argo CD's API says it, and `argocd.access` is `kubernetes`";
+    let rendered_first = "unknown until Argo CD renders the root app";
+    let asked = "cannot reach the cluster";
+    let api = "needs Argo CD's API, but `argocd.access` is `kubernetes`";
     for (reason, why, namespaces) in [
         (NotRead::NoCluster, asked, asked),
-        (NotRead::NoArgoCd, "there is no Argo CD in the cluster", rendered_first),
-        (NotRead::NoApplications, "no app of the platform has an Application yet", rendered_first),
+        (NotRead::NoArgoCd, "Argo CD not found in the cluster", rendered_first),
+        (NotRead::NoApplications, "no app has an Application yet", rendered_first),
         (NotRead::NoApi, api, api),
         (problem(Trouble::Missing).into(), "there is no token", "there is no token"),
         (problem(Trouble::Unreachable).into(), asked, asked),

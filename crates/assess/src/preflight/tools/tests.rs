@@ -23,7 +23,7 @@ fn said(text: &str) -> Ran {
 fn tools_are_judged_by_what_they_say() {
     let pass = |found: &str| (Outcome::Pass, found.to_owned());
     let fail = |found: &str| (Outcome::Fail(Trouble::Missing), found.to_owned());
-    let other = fail("another program of this name");
+    let other = fail("another program with this name");
     let old_kubectl = "Client Version: version.Info{Major:\"1\", Minor:\"20+\", \
         GitVersion:\"v1.20.5-dirty\", GitCommit:\"cb70b2\", GitTreeState:\"dirty\"}\n";
     let cases = [
@@ -51,7 +51,7 @@ fn tools_are_judged_by_what_they_say() {
         (
             "kubeseal",
             "kubeseal version: UNKNOWN\n",
-            fail("no version in what it says: kubeseal version: UNKNOWN"),
+            fail("no version in its output: kubeseal version: UNKNOWN"),
         ),
     ];
     for (name, text, expected) in cases {
@@ -68,11 +68,14 @@ fn a_tool_that_is_absent_or_broken_fails_with_what_to_do() {
     assert_eq!((&*absent.required, &*absent.found), ("1.6 or newer", "not in PATH"));
     assert_eq!(
         absent.next.as_deref(),
-        Some("install jq 1.6 or newer where this runs, in a folder of PATH")
+        Some("install jq 1.6 or newer on this machine, in a folder of PATH")
     );
     let broken = judge_tool(&HELM, &Ran::Failed("no answer within 5 s".to_owned()));
     assert_eq!(broken.outcome, Outcome::Fail(Trouble::Missing));
-    assert_eq!(broken.next.as_deref(), Some("`helm version --short` must work here; repair it"));
+    assert_eq!(
+        broken.next.as_deref(),
+        Some("make sure that `helm version --short` works on this machine")
+    );
 }
 
 #[test]
@@ -107,11 +110,11 @@ fn collections_are_found_in_any_folder() {
     let none = judge_collections(&said("{}"));
     assert_eq!(
         none[0].next.as_deref(),
-        Some("`ansible-galaxy collection install 'kubernetes.core:>=4.0.0'`")
+        Some("run `ansible-galaxy collection install 'kubernetes.core:>=4.0.0'`")
     );
     let absent = judge_collections(&Ran::Absent);
-    let ansible = "install Ansible, so that `ansible-playbook` and `ansible-galaxy` work here";
+    let ansible = "install Ansible: `ansible-playbook` and `ansible-galaxy` must work here";
     assert_eq!(absent[0].next.as_deref(), Some(ansible));
     let wrong = judge_collections(&said("[]"));
-    assert!(wrong[0].found.starts_with("ansible-galaxy does not answer in JSON"), "{wrong:?}");
+    assert!(wrong[0].found.starts_with("ansible-galaxy did not print JSON"), "{wrong:?}");
 }

@@ -65,21 +65,21 @@ const CASES: [(&str, Change, bool, State, &str); 23] = [
         |seen| seen.operation = Some(by("alice")),
         false,
         State::Syncing,
-        "an operation of alice is under way",
+        "an operation by alice is running",
     ),
     (
         "ours, running",
         |seen| seen.operation = Some(ours()),
         false,
         State::Syncing,
-        "an operation of a run is under way",
+        "an operation by a run is running",
     ),
     (
         "tried again by Argo CD",
         |seen| last(seen, OperationPhase::Running, "denied. Retrying"),
         false,
         State::Syncing,
-        "an operation of a run is under way: denied. Retrying",
+        "an operation by a run is running: denied. Retrying",
     ),
     (
         "failed",
@@ -100,7 +100,7 @@ const CASES: [(&str, Change, bool, State, &str); 23] = [
         |seen| condition(seen, ConditionKind::Comparison),
         false,
         State::Failed,
-        "it cannot be compared with its source: boom",
+        "Argo CD cannot compare it with its source: boom",
     ),
     ("an old error", |seen| condition(seen, ConditionKind::Sync), false, State::Done, ""),
     (
@@ -115,7 +115,7 @@ const CASES: [(&str, Change, bool, State, &str); 23] = [
         fresh,
         true,
         State::Waiting,
-        "a run has to sync it: automated sync is held",
+        "a run must sync it: automated sync is held",
     ),
     (
         "a new revision that is held",
@@ -125,7 +125,7 @@ const CASES: [(&str, Change, bool, State, &str); 23] = [
         },
         true,
         State::Waiting,
-        "a run has to sync it: automated sync is held",
+        "a run must sync it: automated sync is held",
     ),
     ("never synced and not held", fresh, false, State::Waiting, "it has never been synced"),
     (
@@ -194,13 +194,17 @@ fn all_seven_questions_are_asked() {
     assert_eq!(answers(Known { resources: false, ..all }), "yesyesyesyesyes?yes");
     assert_eq!(answers(Known { criteria: false, ..all }), "yesyesyesyesyesyes?");
     let cases: [(Change, usize, &str); 8] = [
-        (|seen| seen.operation = Some(by("alice")), 1, "an operation of alice is under way"),
-        (|seen| last(seen, OperationPhase::Failed, "denied"), 1, "that of tiphys failed: denied"),
-        (|seen| seen.revisions = revisions("r2"), 2, "r1, and the source says r2"),
+        (|seen| seen.operation = Some(by("alice")), 1, "an operation by alice is running"),
+        (
+            |seen| last(seen, OperationPhase::Failed, "denied"),
+            1,
+            "the operation by tiphys failed: denied",
+        ),
+        (|seen| seen.revisions = revisions("r2"), 2, "r1, but the source is at r2"),
         (|seen| seen.reconciled_at = Some(Stamp(98)), 3, "2 s before its end"),
-        (|seen| seen.compared_to_spec = false, 4, "it was compared with another spec"),
+        (|seen| seen.compared_to_spec = false, 4, "it was compared with a different spec"),
         (|seen| seen.health = Health::Degraded, 5, "Degraded"),
-        (|seen| seen.lagging = vec!["Deployment/db".into()], 6, "not of Deployment/db"),
+        (|seen| seen.lagging = vec!["Deployment/db".into()], 6, "not for Deployment/db"),
         (|seen| seen.unmet = vec!["phase is Creating".into()], 7, "phase is Creating"),
     ];
     for (change, number, found) in cases {

@@ -78,9 +78,9 @@ async fn without_its_controller_a_set_is_never_settled() {
     let (error, notes, took) = settle(&server).await;
     let told = error.unwrap_err().explain();
     assert_eq!(told.exit, Exit::Failed);
-    let why = "after 120 s the ApplicationSet controller has not answered a refresh";
+    let why = "after 120 s: the ApplicationSet controller has not answered a refresh";
     assert_eq!((&*told.what, &*told.why), ("the ApplicationSet `stacks` is not up to date", why));
-    assert!(told.next.unwrap().starts_with("is it running?"));
+    assert!(told.next.unwrap().starts_with("check that it is running"));
     assert_eq!(notes, [UNANSWERED], "said once");
     assert!(took > SETS_TIMEOUT && took < SETS_TIMEOUT + 2 * POLL, "{took:?}");
     assert_eq!(server.writes().len(), 1, "asked once: each change would make it begin anew");
@@ -107,9 +107,10 @@ async fn a_controller_that_fails_says_why_and_is_asked_again() {
     assert_eq!(told.exit, Exit::Failed);
     assert_eq!(
         told.why,
-        "after 120 s the ApplicationSet controller has not ended a refresh; it says: no such branch"
+        "after 120 s: the ApplicationSet controller has not finished a refresh; it reports: no \
+         such branch"
     );
-    assert_eq!(told.next.unwrap(), "repair the ApplicationSet, and run the same command again");
+    assert_eq!(told.next.unwrap(), "fix the ApplicationSet, then run the same command again");
     let asked = server.asked().into_iter().filter(|asked| asked.method == Method::PATCH);
     let asked: Vec<Value> =
         asked.map(|asked| asked.body["metadata"]["annotations"][REFRESH].clone()).collect();
@@ -124,13 +125,13 @@ async fn what_an_answered_set_lacks_is_said_and_awaited() {
         set["metadata"]["annotations"] = json!({});
         objects.put(path, set);
     };
-    let lack = "its controller says: no cluster";
+    let lack = "its controller reports: no cluster";
     let server = server();
     server.put(SET, json!({ "spec": {}, "status": status(Some("no cluster")) }));
     server.control(answering);
     let (error, notes, took) = settle(&server).await;
     let told = error.unwrap_err().explain();
-    assert_eq!((told.exit, told.why), (Exit::NotFound, format!("after 120 s {lack}")));
+    assert_eq!((told.exit, told.why), (Exit::NotFound, format!("after 120 s: {lack}")));
     assert_eq!(notes, [format!("waiting for the ApplicationSet `stacks`: {lack}")]);
     assert!(took > SETS_TIMEOUT && took < SETS_TIMEOUT + 2 * ROUND, "{took:?}");
 
@@ -178,7 +179,7 @@ fn what_argo_cd_refuses_to_render_for_good_is_said_at_once() {
     let source = refused(Refusal::Forbidden);
     let told = GeneratorError::Render { set: "stacks".to_owned(), source }.explain();
     assert_eq!(told.exit, Exit::Credentials);
-    let what = "the Applications of the ApplicationSet `stacks` cannot be rendered";
+    let what = "cannot render the Applications of the ApplicationSet `stacks`";
     assert_eq!((&*told.what, &*told.why), (what, "permission denied"));
-    assert_eq!(told.next.unwrap(), "`tiphys configure` sets it up");
+    assert_eq!(told.next.unwrap(), "run `tiphys configure` to set it up");
 }

@@ -72,7 +72,7 @@ fn criteria_are_not_met_until_they_have_been_asked_and_are_asked_again() {
     let (step, now) = (machine.step(app), Instant::now());
     let mut look = seen(EARLY, "Synced");
     schedule.complete(app, step, &mut look);
-    assert_eq!(texts(&look.unmet), ["tcp a:1: not asked yet"]);
+    assert_eq!(texts(&look.unmet), ["tcp a:1: not checked yet"]);
     let request = schedule.first(app, step, &look).unwrap();
     schedule.plan(now, app, step, &look);
     assert_eq!(schedule.wake_at(), None, "it is being asked");
@@ -132,7 +132,7 @@ fn generations_that_are_not_known_are_looked_at_before_the_turn_comes() {
     schedule.plan(now, app, step, &look);
     assert_eq!(schedule.wake_at(), Some(now + SOON), "it has become as it should be");
     let request = schedule.first(app, step, &look).unwrap();
-    schedule.take(result(request, &[], &["its resources (they cannot be read: no)"]));
+    schedule.take(result(request, &[], &["its resources (cannot read them: no)"]));
     schedule.plan(now, app, step, &look);
     assert_eq!(schedule.due(now + SOON), Some(app));
     let request = schedule.begin(app, step, &look);

@@ -42,7 +42,7 @@ async fn a_sync_waits_until_windows_of_others_let_it_through() {
     assert!(ended.took < Duration::from_secs(210), "{:?}", ended.took);
     assert_eq!(ended.warnings.len(), 1, "{:?}", ended.warnings);
     let told =
-        "`b` waits with its sync: the sync window `allow * * * * *` for 0 (freeze) is not open";
+        "`b` waits to be synced: the sync window `allow * * * * *` for 0 (freeze) is not open";
     assert_eq!(ended.warnings[0], told);
 }
 
@@ -59,7 +59,7 @@ async fn a_run_whose_hold_is_removed_again_and_again_ends() {
     };
     let (ended, ()) = tokio::join!(run(&server, Action::Deploy), meddles);
     assert!(ended.took < Duration::from_secs(25), "{:?}", ended.took);
-    let again = ended.warnings.iter().filter(|warning| warning.contains("set again"));
+    let again = ended.warnings.iter().filter(|warning| warning.contains("set it again"));
     assert_eq!(again.count(), 3, "{:?}", ended.warnings);
     assert_eq!(ended.exit(), Exit::Held);
 }

@@ -39,7 +39,7 @@ pub(in crate::teardown) async fn find(
         // An Argo CD without ApplicationSets.
         Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
         Err(error) => {
-            let what = "the ApplicationSets cannot be listed";
+            let what = "cannot list the ApplicationSets";
             return Err(RequestError::because(what)(error).into());
         }
     };
@@ -61,7 +61,7 @@ async fn own_projects(
     let projects = app_project::api(client, &platform.argocd.namespace);
     let mut own = BTreeSet::from([platform.argocd.root_project.clone()]);
     for name in &platform.argocd.projects {
-        let what = format!("the AppProject `{name}` cannot be read");
+        let what = format!("cannot read the AppProject `{name}`");
         let found = match projects.get_opt(name).await.map_err(RequestError::because(what)) {
             Err(error) if error.cause() == Cause::NotFound => None,
             found => found?,

@@ -91,7 +91,7 @@ async fn what_does_not_go_is_given_up_on() {
     });
     let began = Instant::now();
     let error = remove_both(&server).await.unwrap_err();
-    assert_eq!(error.explain().why, "it was not gone after 120 s");
+    assert_eq!(error.explain().why, "it still exists after 120 s");
     assert!(began.elapsed() < REMOVAL_TIMEOUT + 2 * POLL);
     assert!(server.get(SET).is_some());
 }
@@ -192,15 +192,15 @@ fn a_generator_that_others_need_is_not_removed() {
     let sets = [set("all", "{{.project}}")];
     let told = sets_of(&applications, &sets).unwrap_err().explain();
     assert_eq!(told.exit, tiphys_model::Exit::Configuration);
-    assert_eq!(told.what, "the ApplicationSet `all` cannot be removed");
-    assert_eq!(told.why, "it has made Applications of others, too: theirs");
+    assert_eq!(told.what, "cannot remove the ApplicationSet `all`");
+    assert_eq!(told.why, "it also created Applications that are not part of this platform: theirs");
 
     let creates = [("Application", "a"), ("Application", "theirs")];
     let mut stack = application("stack", &creates, None);
     stack.spec.project = "default".to_owned();
     let others = made("theirs", "default", "theirs");
     let told = sets_of(&[stack.clone(), others], &[]).unwrap_err().explain();
-    assert_eq!(told.what, "the Application `stack` cannot be removed");
+    assert_eq!(told.what, "cannot remove the Application `stack`");
 
     let mut moved = made("a", "theirs", "theirs");
     moved.metadata.owner_references = None;
@@ -208,5 +208,5 @@ fn a_generator_that_others_need_is_not_removed() {
 
     stack.spec.project = "elsewhere".to_owned();
     let told = sets_of(&[stack], &[]).unwrap_err().explain();
-    assert!(told.why.ends_with("which the platform file does not name"), "{}", told.why);
+    assert!(told.why.ends_with("is not in the platform file"), "{}", told.why);
 }

@@ -24,7 +24,7 @@ pub(super) async fn to_nowhere(
 ) -> Result<Vec<Leftover>, RequestError> {
     let services: Api<Service> = Api::all(client.clone());
     let listed = services.list_metadata(&ListParams::default()).await;
-    let listed = listed.map_err(RequestError::because("the services cannot be listed"))?;
+    let listed = listed.map_err(RequestError::because("cannot list the services"))?;
     let there: BTreeSet<(String, String)> = listed
         .items
         .iter()
@@ -44,7 +44,7 @@ pub(super) async fn to_nowhere(
             name: String::new(),
         };
         let Some(api) = kinds.api(&any) else { continue };
-        let what = format!("objects of kind {kind} cannot be listed");
+        let what = format!("cannot list objects of kind {kind}");
         let objects =
             api.list(&ListParams::default()).await.map_err(RequestError::because(what))?;
         let judged = objects.items.iter().map(|object| judge(group, kind, object, &there, came));
@@ -60,7 +60,7 @@ async fn stale_endpoints(client: &Client) -> Result<Vec<Leftover>, RequestError>
     let all = ListParams::default();
     let pods: Api<Pod> = Api::all(client.clone());
     let pods = pods.list_metadata(&all).await;
-    let pods = pods.map_err(RequestError::because("the pods cannot be listed"))?;
+    let pods = pods.map_err(RequestError::because("cannot list the pods"))?;
     let pods: BTreeSet<(String, String)> = pods
         .items
         .iter()
@@ -68,7 +68,7 @@ async fn stale_endpoints(client: &Client) -> Result<Vec<Leftover>, RequestError>
         .collect();
     let slices: Api<EndpointSlice> = Api::all(client.clone());
     let slices = slices.list(&all).await;
-    let slices = slices.map_err(RequestError::because("the endpoints cannot be listed"))?;
+    let slices = slices.map_err(RequestError::because("cannot list the endpoints"))?;
     Ok(slices.items.iter().filter_map(|slice| stale(slice, &pods)).collect())
 }
 
@@ -88,7 +88,7 @@ fn stale(slice: &EndpointSlice, pods: &BTreeSet<(String, String)>) -> Option<Lef
             namespace,
             name: service.clone(),
         },
-        why: format!("its endpoints name the pod {gone}, which is not there"),
+        why: format!("its endpoints point to the pod {gone}, which does not exist"),
         certain: false,
         uid: None,
     })
@@ -105,7 +105,7 @@ fn judge(
         services(&object.data).into_iter().find(|service| !there.contains(service))?;
     Some(Leftover {
         object: named(group, kind, &object.metadata),
-        why: format!("it points to the service {namespace}/{name}, which is not there"),
+        why: format!("it points to the service {namespace}/{name}, which does not exist"),
         certain: came.contains(&namespace),
         uid: object.uid(),
     })

@@ -97,9 +97,9 @@ async fn those_that_somebody_has_made_anew_stay_with_all_that_is_in_them() {
     assert_eq!(
         kept(teardown).await,
         [
-            "Namespace/shop: somebody has made it anew: it is not the one that came with the \
-             platform",
-            "Secret/shop/unmarked: nothing says that it was made for the platform",
+            "Namespace/shop: it was deleted and created again: it is not the one that came with \
+             the platform",
+            "Secret/shop/unmarked: nothing shows that it belongs to the platform",
         ]
     );
     assert!(server.get(&format!("{SHOP}/secrets/unmarked")).is_some());
@@ -221,7 +221,8 @@ async fn a_name_of_which_nothing_stays_is_refused_with_what_could_be_meant() {
     let error = including(teardown, &["Secret", "sho"]).preview().await.unwrap_err().explain();
     assert_eq!(error.exit, Exit::Usage);
     assert!(error.what.contains("--including-others sho"), "{}", error.what);
-    assert_eq!(error.next.as_deref(), Some("what could be named: shop, Secret, Thing.x"));
+    let next = "use a kind or namespace such as: shop, Secret, Thing.x";
+    assert_eq!(error.next.as_deref(), Some(next));
     let (_server, teardown) = with_containers().await;
     let error = including(teardown, &["shop"]).preview().await.unwrap_err().explain();
     assert_eq!(error.exit, Exit::Usage, "it goes anyway");

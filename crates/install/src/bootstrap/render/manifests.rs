@@ -7,7 +7,7 @@ use super::RenderError;
 /// All objects of a stream of YAML documents; lists are opened, empty documents left out.
 pub(super) fn read(text: &str) -> Result<Vec<Value>, RenderError> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(text)
-        .map_err(|error| RenderError(format!("the manifests are not YAML: {error}")))?;
+        .map_err(|error| RenderError(format!("the manifests are not valid YAML: {error}")))?;
     let mut objects = Vec::new();
     for (number, document) in (1..).zip(documents) {
         match document {
@@ -21,7 +21,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Value>, RenderError> {
         }
     }
     if objects.is_empty() {
-        return Err(RenderError("the manifests hold no objects".to_owned()));
+        return Err(RenderError("the manifests contain no objects".to_owned()));
     }
     Ok(objects)
 }
@@ -31,7 +31,7 @@ fn checked(object: Value, number: usize) -> Result<Value, RenderError> {
         if object.pointer(pointer).and_then(Value::as_str).is_none_or(str::is_empty) {
             let field = pointer[1..].replace('/', ".");
             return Err(RenderError(format!(
-                "document {number} of the manifests has no `{field}`"
+                "`{field}` is missing in document {number} of the manifests"
             )));
         }
     }

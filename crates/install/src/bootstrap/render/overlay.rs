@@ -20,7 +20,7 @@ pub(super) fn lay(
         };
         let Some(object) = objects.iter_mut().find(fits) else {
             return Err(RenderError(format!(
-                "a patch is for {} {}, which the manifests do not have",
+                "a patch targets {} {}, which is not in the manifests",
                 kind(patch),
                 name(patch)
             )));

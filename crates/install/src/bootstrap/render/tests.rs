@@ -279,9 +279,9 @@ fn what_is_no_manifest_is_refused() {
     let primitive = primitive(PrimitiveName::ArgoCd, "argocd");
     for (text, said) in [
         ("", "no objects"),
-        ("{ apiVersion: v1, kind: Secret }", "document 1 of the manifests has no `metadata.name`"),
-        ("a: [", "not YAML"),
-        ("just a text", "has no `apiVersion`"),
+        ("{ apiVersion: v1, kind: Secret }", "`metadata.name` is missing in document 1"),
+        ("a: [", "not valid YAML"),
+        ("just a text", "`apiVersion` is missing"),
     ] {
         let error = rendered(&bootstrap(false, &[]), &primitive, &given(text)).unwrap_err();
         assert!(error.to_string().contains(said), "{text}: {error}");

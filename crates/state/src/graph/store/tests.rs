@@ -78,7 +78,7 @@ async fn a_graph_that_fits_into_one_config_map_takes_one_write_whatever_was_ther
 async fn a_graph_for_which_there_is_no_room_is_refused_before_anything_is_written() {
     let server = Server::default();
     let error = GraphStore { shard: 10, ..store(&server) }.write(&large(1)).await.unwrap_err();
-    assert!(error.explain().why.contains("more than there is room for"), "{error}");
+    assert!(error.explain().why.contains("too large"), "{error}");
     assert!(server.writes().is_empty());
 }
 
@@ -108,7 +108,8 @@ async fn what_cannot_be_read_as_a_graph_is_said_with_what_to_do() {
         match store(&server).read().await {
             Err(error) if expected => {
                 assert!(error.explain().what.contains("tiphys-prod"), "{error}");
-                assert_eq!(error.explain().next.as_deref(), Some("delete it, and deploy again"));
+                let next = "delete the ConfigMap, then deploy again";
+                assert_eq!(error.explain().next.as_deref(), Some(next));
             }
             read => assert_eq!((expected, read.unwrap()), (false, None)),
         }
@@ -131,7 +132,7 @@ async fn a_graph_of_an_older_tiphys_is_read_if_it_is_in_one_config_map() {
 #[tokio::test(start_paused = true)]
 async fn what_is_not_this_platforms_is_neither_read_nor_written_nor_deleted() {
     for (labels, why) in [
-        (json!({ PLATFORM_LABEL: "another" }), "its label tiphys.dev/platform says `another`"),
+        (json!({ PLATFORM_LABEL: "another" }), "its label tiphys.dev/platform is `another`"),
         (json!({ MANAGED_BY.0: MANAGED_BY.1 }), "it has no label tiphys.dev/platform"),
     ] {
         for name in ["tiphys-prod", "tiphys-prod.a1"] {

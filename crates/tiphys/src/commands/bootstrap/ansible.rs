@@ -27,21 +27,20 @@ pub(super) enum AnsibleError {
 
 impl Explain for AnsibleError {
     fn explain(&self) -> Explanation {
-        let unfinished =
-            |why| Explanation::new(Exit::Failed, "the playbook has not come to its end", why);
+        let unfinished = |why| Explanation::new(Exit::Failed, "the playbook failed", why);
         match self {
             AnsibleError::NotPrepared(error) => unfinished(error.to_string()),
             AnsibleError::NotStarted(error) => Explanation::new(
                 Exit::Configuration,
-                "ansible-playbook cannot be run",
+                "cannot run ansible-playbook",
                 error.to_string(),
             )
             .hint(
                 "install what `tiphys preflight --strict` names, or use `--installer native`, \
                  which needs nothing",
             ),
-            AnsibleError::Ended(status) => unfinished(format!("it ended with {status}"))
-                .hint("see what it says above, correct it, and run this again"),
+            AnsibleError::Ended(status) => unfinished(format!("it exited with {status}"))
+                .hint("fix what its output above says, then run this again"),
         }
     }
 }

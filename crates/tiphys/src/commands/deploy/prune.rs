@@ -26,7 +26,10 @@ pub(super) fn run(access: Access, platform: &Platform, format: RunFormat) -> Res
         return Ok(Exit::Done);
     };
     let names: Vec<&str> = left.iter().map(AppName::as_str).collect();
-    output::note(&format!("removing what has left the platform file: {}", names.join(", ")));
+    output::note(&format!(
+        "removing apps that are no longer in the platform file: {}",
+        names.join(", ")
+    ));
     let removal = Removal {
         // The file may have been changed since the graph was made; the cluster is what counts.
         platform: deployed,

@@ -73,12 +73,12 @@ fn decided_by(assessment: &Assessment) -> &'static str {
 fn steps(assessment: &Assessment) -> Vec<String> {
     let kind = &assessment.kind;
     let places = [
-        "is it being deleted".to_owned(),
+        "deletion".to_owned(),
         format!("argocd-cm, {kind}"),
         "argocd-cm, wildcards".to_owned(),
         format!("built into Argo CD, {kind}"),
         "built into Argo CD, wildcards".to_owned(),
-        "Argo CD's checks without a script".to_owned(),
+        "Argo CD's own code".to_owned(),
     ];
     let (found, what) = match assessment.decider {
         _ if assessment.deleting => (0, "yes".to_owned()),
@@ -89,7 +89,7 @@ fn steps(assessment: &Assessment) -> Vec<String> {
         Decider::WildcardOverride { script, pattern, others } => (
             2,
             format!(
-                "`{pattern}`, {}; {others} more match too, and Argo CD takes any of them",
+                "`{pattern}`, {}; {others} more patterns match, and Argo CD picks any of them",
                 script.name
             ),
         ),
@@ -113,7 +113,7 @@ impl fmt::Display for Shown {
         let word = match (&self.status, self.decided_by) {
             (Some(status), _) if status.is_empty() => "no status, which counts as Healthy",
             (Some(status), _) => status,
-            (None, "argocd") => "decided by Argo CD itself",
+            (None, "argocd") => "decided by Argo CD's own code",
             (None, _) => "no health",
         };
         writeln!(f, "{}", one_line(&format!("{} {name}: {word}", self.kind)))?;
@@ -124,17 +124,16 @@ impl fmt::Display for Shown {
         match (&self.script, self.decided_by) {
             (Some(script), _) => writeln!(f, "  decided by {}", one_line(script))?,
             (None, "deletion") => writeln!(f, "  decided by its deletion, before any check")?,
-            (None, "argocd") => writeln!(f, "  its check is no script, so it is not run here")?,
+            (None, "argocd") => {
+                writeln!(f, "  Argo CD checks this kind in its own code, which does not run here")?;
+            }
             (None, _) => {
-                writeln!(
-                    f,
-                    "  no check is known for this kind: it does not count in an app's health"
-                )?;
-                writeln!(f, "  Argo CD's own scripts are known only with `--built-in DIR`")?;
+                writeln!(f, "  no health check for this kind: it is ignored in the app's health")?;
+                writeln!(f, "  pass Argo CD's built-in scripts with `--built-in DIR`")?;
             }
         }
         if !self.explain.is_empty() {
-            writeln!(f, "  looked for a check in Argo CD's order:")?;
+            writeln!(f, "  places searched, in Argo CD's order:")?;
         }
         for (index, step) in self.explain.iter().enumerate() {
             writeln!(f, "    {}. {}", index + 1, one_line(step))?;

@@ -14,10 +14,10 @@ pub(super) fn run(args: &HealthTestArgs) -> Result<Exit, Failure> {
     let tree = super::tree(&args.directory, !args.no_open_libs)?;
     let report = tree.test(&mut Evaluator::new(Limits::default())).map_err(|error| {
         Failure::Health(Notice {
-            what: "the cases cannot be run".to_owned(),
+            what: "cannot run the tests".to_owned(),
             place: Some(args.directory.display().to_string()),
             why: Some(error.to_string()),
-            next: Some("repair or remove it: every case must be readable".to_owned()),
+            next: Some("fix or remove the file".to_owned()),
         })
     })?;
     match args.output {

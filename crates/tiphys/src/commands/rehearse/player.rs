@@ -111,7 +111,7 @@ impl Player {
             self.shown += 1;
             if record.epoch != self.epoch {
                 if self.view.finished.is_none() && self.recorder.is_some() {
-                    self.stage.say("killed: the next run takes over when the lease is free");
+                    self.stage.say("killed: the next run takes over when the Lease expires");
                 }
                 self.epoch = record.epoch;
                 self.start_log(action);

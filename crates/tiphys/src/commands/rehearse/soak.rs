@@ -18,7 +18,7 @@ pub(super) fn run(first: u64, count: u64) -> Result<Exit, Failure> {
         if let Err(finding) = run_seed(seed) {
             let smallest = shrink(finding.clone());
             output::text(|out| {
-                writeln!(out, "{finding}\n\nthe smallest that still shows it:\n{smallest}\n")?;
+                writeln!(out, "{finding}\n\nsmallest platform that still shows it:\n{smallest}\n")?;
                 writeln!(out, "to repeat: tiphys rehearse --seeds 1 --seed {seed}")
             })?;
             return Ok(Exit::Failed);
@@ -26,9 +26,9 @@ pub(super) fn run(first: u64, count: u64) -> Result<Exit, Failure> {
         let checked = done + 1;
         if checked % TOLD_EVERY == 0 && checked < count {
             let rate = u128::from(checked) * 1000 / began.elapsed().as_millis().max(1);
-            output::note(&format!("{checked} seeds, no finding, {rate} a second"));
+            output::note(&format!("{checked} seeds checked, no violation, {rate} per second"));
         }
     }
-    output::text(|out| writeln!(out, "{count} seeds from {first}: every law held"))?;
+    output::text(|out| writeln!(out, "{count} seeds from {first}: every invariant held"))?;
     Ok(Exit::Done)
 }

@@ -70,10 +70,14 @@ impl fmt::Display for Preview {
         }
         for (app, objects) in unconfirmed {
             for object in objects {
-                let why = format!("{object}: nothing of `{app}` goes before it is approved");
+                let why = format!("{object}: nothing of `{app}` is removed until you approve it");
                 writeln!(f, "  {}", one_line(&why))?;
             }
-            writeln!(f, "  when `{app}` is being deleted: {}", approval(app, &self.namespace))?;
+            writeln!(
+                f,
+                "  approve while `{app}` is being deleted: {}",
+                approval(app, &self.namespace)
+            )?;
         }
         if !kept.is_empty() {
             writeln!(f, "Stays")?;
@@ -127,8 +131,8 @@ mod tests {
         let (_, shown) = text.split_once("Waits for confirmation\n").unwrap();
         assert_eq!(
             shown,
-            "  Secret/db/data: nothing of `db` goes before it is approved\n  \
-             when `db` is being deleted: kubectl annotate applications.argoproj.io db -n argocd \
+            "  Secret/db/data: nothing of `db` is removed until you approve it\n  \
+             approve while `db` is being deleted: kubectl annotate applications.argoproj.io db -n argocd \
              --overwrite argocd.argoproj.io/deletion-approved=$(date -u +%Y-%m-%dT%H:%M:%SZ)\n"
         );
     }
