@@ -9,7 +9,7 @@ use tiphys_model::duration::format as human;
 use tiphys_run::{AppState, AppView, RunView, Time};
 
 use crate::clock::{elapsed, took};
-use crate::harmless::{fitting, one_line};
+use crate::harmless::{fitting, one_line, width};
 use crate::style::{FAINT, GOOD, MARK, STRONG, WARNING, paint};
 use crate::summary::rehearsal;
 
@@ -23,7 +23,8 @@ pub struct Size {
 /// The lines at the bottom of the screen, none wider than it.
 #[must_use]
 pub fn frame(view: &RunView, now: Time, size: Size) -> Vec<String> {
-    let mut lines = vec![headline(view, now, size.columns), bar(view, now, size.columns)];
+    let mut lines = headline(view, now, size.columns);
+    lines.push(bar(view, now, size.columns));
     let running: Vec<_> = view.apps().filter(|(_, app)| app.state.is_running()).collect();
     // A third of the screen is for what runs; the log above it is worth more.
     let room = (size.rows / 3).max(3);
@@ -38,7 +39,8 @@ pub fn frame(view: &RunView, now: Time, size: Size) -> Vec<String> {
     lines
 }
 
-fn headline(view: &RunView, now: Time, columns: usize) -> String {
+/// What runs, and the counts: in one line if there is room, otherwise in two.
+fn headline(view: &RunView, now: Time, columns: usize) -> Vec<String> {
     let count =
         |which: fn(&AppState) -> bool| view.apps().filter(|(_, app)| which(&app.state)).count();
     let good = count(|state| matches!(state, AppState::Done { .. } | AppState::Removed { .. }));
@@ -48,13 +50,15 @@ fn headline(view: &RunView, now: Time, columns: usize) -> String {
     let title = view.started.as_ref().map_or(String::new(), |started| {
         format!("{} {}{}", started.action.as_str(), started.platform, rehearsal(started))
     });
-    let mut text =
-        format!("{} {title}: {good} done, {running} running, {waiting} waiting", elapsed(now));
+    let title = format!("{} {title}", elapsed(now));
+    let mut counts = format!("{good} done, {running} running, {waiting} waiting");
     if lost > 0 {
-        text += &format!(", {lost} failed or skipped");
+        counts += &format!(", {lost} failed or skipped");
     }
-    let text: String = text.chars().take(columns).collect();
-    paint(if lost > 0 { WARNING } else { STRONG }, &text)
+    let whole = format!("{title}: {counts}");
+    let lines = if width(&whole) <= columns { vec![whole] } else { vec![title, counts] };
+    let style = if lost > 0 { WARNING } else { STRONG };
+    lines.iter().map(|line| paint(style, fitting(line, columns))).collect()
 }
 
 /// Done, running and still to come, measured by typical times: a bar of apps would call a

@@ -196,6 +196,11 @@ impl Simulation {
         self
     }
 
+    /// A person or a supervisor stops the run now.
+    pub fn interrupt(&mut self, signal: Signal) {
+        self.schedule(self.now, Happening::Interrupt(signal, self.run));
+    }
+
     /// Starts a run; another one may have ended before.
     pub fn begin(&mut self, action: Action) {
         self.action = action;

@@ -70,7 +70,7 @@ pub fn platform_file_from_applications(
     problems.into_result(platform.map(|_| text))
 }
 
-/// The namespaces that Applications name are those of the platform.
+/// The namespaces and projects that Applications name are those of the platform.
 fn read_apps(
     head: &mut Head,
     sync_waves: SyncWaves,
@@ -79,14 +79,15 @@ fn read_apps(
 ) -> Apps {
     let mut apps = Apps { list: Vec::new(), incomplete: false };
     let mut waves = Waves::default();
-    let mut namespaces = BTreeSet::new();
+    let (mut namespaces, mut projects) = (BTreeSet::new(), BTreeSet::new());
     for (file, source) in sources.iter() {
         match yaml::compose(file, source) {
             Ok(tree) => {
                 for application in documents_of(tree.documents(), problems).applications {
                     match read(application, sync_waves, problems) {
-                        Some(Manifest { stack, app, wave, namespace }) => {
+                        Some(Manifest { stack, app, wave, namespace, project }) => {
                             namespaces.extend(namespace);
+                            projects.extend(project);
                             waves.insert(&app.name.value, wave);
                             apps.list.push((stack, app));
                         }
@@ -107,6 +108,9 @@ fn read_apps(
     waves.add_edges(&mut apps, problems);
     namespaces.retain(|namespace: &NamespaceName| namespace.as_str() != head.argocd.namespace);
     head.argocd.application_namespaces = namespaces.into_iter().collect();
+    if !projects.is_empty() {
+        head.argocd.projects = projects.into_iter().collect();
+    }
     apps
 }
 
@@ -172,6 +176,7 @@ struct Manifest {
     wave: Option<Spanned<i64>>,
     /// `None`: that of whoever applies it.
     namespace: Option<NamespaceName>,
+    project: Option<String>,
 }
 
 fn read(
@@ -220,7 +225,11 @@ fn read(
         tolerate_drift: List::default(),
         health: List::default(),
     };
-    Some(Manifest { stack: stack?, app, wave, namespace })
+    let project = application.get("spec").and_then(|node| node.get("project"));
+    let project = project.and_then(Node::scalar).map(|scalar| scalar.text.to_owned());
+    // Kubernetes has no project of any other name.
+    let project = project.filter(|name| AppName::parse(name).is_ok());
+    Some(Manifest { stack: stack?, app, wave, namespace, project })
 }
 
 /// Reads `a, b?`. An empty text is what a template makes of an empty list: no dependencies.

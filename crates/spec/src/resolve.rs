@@ -16,7 +16,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::document::{AppDocument, BackoffDocument, PlatformFile, RetryDocument, StackDocument};
 use crate::source::{Span, Spanned};
 
-pub(crate) use head::{Groups, Head, resolve as head};
+pub(crate) use head::{DEFAULT_PROJECT, Groups, Head, resolve as head};
 
 /// Merges the files of a platform and resolves what they refer to.
 pub(crate) fn platform(

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use tiphys_model::StackName;
 
 use crate::document::{API_VERSION, AppDocument, DependencyDocument, KIND};
-use crate::resolve::{Apps, Head};
+use crate::resolve::{Apps, DEFAULT_PROJECT, Head};
 
-/// Writes what Applications can say: names, namespaces, stacks, types and dependencies, sorted by
+/// Writes what Applications can say: names, projects, namespaces, stacks, types and dependencies, sorted by
 /// name, so that the order of their files does not show.
 pub(crate) fn platform_file(head: &Head, apps: &Apps) -> String {
     let mut stacks: BTreeMap<&StackName, Vec<&AppDocument>> = BTreeMap::new();
@@ -19,11 +19,20 @@ pub(crate) fn platform_file(head: &Head, apps: &Apps) -> String {
         "apiVersion: {API_VERSION}\nkind: {KIND}\nmetadata:\n  name: {}\nspec:\n",
         plain_or_quoted(head.name.as_str())
     );
-    if !head.argocd.application_namespaces.is_empty() {
-        out += "  argocd:\n    applicationNamespaces:\n";
+    let argocd = &head.argocd;
+    let projects: Vec<&str> = argocd.projects.iter().map(String::as_str).collect();
+    let projects = if projects == [DEFAULT_PROJECT] { Vec::new() } else { projects };
+    let namespaces: Vec<&str> = argocd.application_namespaces.iter().map(|n| n.as_str()).collect();
+    if !projects.is_empty() || !namespaces.is_empty() {
+        out += "  argocd:\n";
     }
-    for namespace in &head.argocd.application_namespaces {
-        out += &format!("      - {}\n", plain_or_quoted(namespace.as_str()));
+    for (field, names) in [("projects", projects), ("applicationNamespaces", namespaces)] {
+        if !names.is_empty() {
+            out += &format!("    {field}:\n");
+        }
+        for name in names {
+            out += &format!("      - {}\n", plain_or_quoted(name));
+        }
     }
     out += "  stacks:\n";
     for (stack, mut apps) in stacks {

@@ -20,7 +20,7 @@ const WAVES: &str = r#"
 ---
 {apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: shop, annotations: {argocd.argoproj.io/sync-wave: "10", tiphys.dev/depends-on: "vault, storage, falco?", tiphys.dev/stack: shop}}}
 ---
-{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: vault, annotations: {argocd.argoproj.io/sync-wave: "10", tiphys.dev/type: vault}}}
+{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: vault, annotations: {argocd.argoproj.io/sync-wave: "10", tiphys.dev/type: vault}}, spec: {project: default}}
 "#;
 
 /// It takes longer than it may, because of its group and of one app.

@@ -8,12 +8,14 @@ mod common;
 mod terminal;
 
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use snapbox::{Assert, Data};
 
 use crate::common::{Ran, compare, folder, tiphys};
-use crate::terminal::{nonzero, on_a_terminal};
+use crate::terminal::{nonzero, on_a_terminal, on_a_terminal_with};
 
 /// Name, arguments, exit code.
 const PIPED: [(&str, &str, i32); 17] = [
@@ -73,7 +75,9 @@ fn piped_rehearsals_print_as_before() {
         assert_eq!(ran.code, Some(code), "{name}:\n{}", ran.transcript);
         transcripts.insert(name.to_owned(), ran);
     }
-    for (name, rows, columns) in [("terminal-80x24", 24, 80), ("terminal-120x40", 40, 120)] {
+    let terminals =
+        [("terminal-60x24", 24, 60), ("terminal-80x24", 24, 80), ("terminal-120x40", 40, 120)];
+    for (name, rows, columns) in terminals {
         let screens = screens(directory.path(), rows, columns);
         transcripts.insert(name.to_owned(), Ran { code: Some(1), transcript: screens });
     }
@@ -98,13 +102,57 @@ fn the_picture_in_the_readme_is_current() {
     let (rows, columns) = (28, 92);
     let (stream, _) =
         on_a_terminal(directory.path(), rows, columns, &["rehearse", "--speed", "max"]);
+    check_picture("rehearse", until_drawn(&stream, "+00:25:00"), rows, columns);
+}
+
+/// What people see on terminals of three widths, with colour and without. A terminal that cannot be
+/// redrawn, or whose owner wants no colour, gets a line for each transition.
+#[test]
+fn the_pictures_of_screens_are_current() {
+    let directory = tempfile::tempdir().unwrap();
+    let args = ["rehearse", "--speed", "max", "--fault", "harbor=refuse"];
+    for columns in [60, 80, 120] {
+        let rows = 30;
+        let (stream, _) = on_a_terminal(directory.path(), rows, columns, &args);
+        let drawn = until_drawn(&stream, "+00:25:00");
+        check_picture(&format!("screens/colour-{columns}"), drawn, rows, columns);
+        for environment in [("NO_COLOR", "1"), ("CLICOLOR", "0"), ("TERM", "dumb")] {
+            let all = [("TERM", "xterm-256color"), environment];
+            let (stream, _) = on_a_terminal_with(directory.path(), &all, rows, columns, &args);
+            assert!(!stream.contains(&0x1b), "no command to the terminal with {environment:?}");
+            check_picture(&format!("screens/plain-{columns}"), &stream, rows, columns);
+        }
+    }
+}
+
+/// Compares what a terminal shows with a picture in the docs.
+fn check_picture(name: &str, stream: &[u8], rows: u16, columns: u16) {
     let mut parser = vt100::Parser::new(nonzero(rows), nonzero(columns), 0);
-    parser.process(until_drawn(&stream, "+00:25:00"));
-    let lines = parser.screen().rows_formatted(0, columns);
-    let text: Vec<String> = lines.collect();
+    parser.process(stream);
+    let text: Vec<String> = parser.screen().rows_formatted(0, columns).collect();
     let picture = anstyle_svg::Term::new().render_svg(&text.join("\u{1b}[0m\n"));
-    let path = folder("../../../docs/images/rehearse.svg");
+    let path = folder(&format!("../../../docs/images/{name}.svg"));
     Assert::new().action_env("SNAPSHOTS").eq(picture, Data::read_from(&path, None).raw());
+}
+
+/// An interrupted rehearsal ends as a run does: with what was done.
+#[test]
+fn an_interrupted_rehearsal_sums_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = tiphys(directory.path());
+    command.args(["rehearse", "--speed", "600"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut first = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdout.read_line(&mut first).unwrap();
+    let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(interrupt.unwrap().success());
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = format!("{first}{rest}{}", String::from_utf8(output.stderr).unwrap());
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("interrupted") && said.contains("this was a rehearsal"), "{said}");
 }
 
 /// A rehearsal on a terminal: the screen at some moments of it, and everything at its end.

@@ -22,7 +22,7 @@ pub(crate) async fn there_and_back(ground: Arc<Ground>) {
     let began = Instant::now();
     let said = start.run(&ground, &["deploy", "--allow-uncommitted"], 0).await;
     figure(&format!("empty cluster to platform: {} s", began.elapsed().as_secs()));
-    assert!(said.stderr.contains("its authority passes to orchestration"), "{}", said.stderr);
+    assert!(said.stderr.contains("bootstrap is complete"), "{}", said.stderr);
     assert_eq!(done(&said, "applied"), 43, "{}", said.stdout);
     assert_password_is_new(&ground).await;
 

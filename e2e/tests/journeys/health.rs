@@ -256,7 +256,7 @@ pub(crate) async fn nothing_of_others_is_taken(world: Arc<World>) {
     site.apply(object("ConfigMap", "argocd-cm", "data", json!({ "theirs": "" }))).await;
     let (code, said) = run(&world, "deploy", &file).await;
     assert_eq!(
-        (code, said.contains(&format!("argocd-cm has no {FIRST}"))),
+        (code, said.contains(&format!("missing in argocd-cm: {FIRST}"))),
         (Some(3), true),
         "{said}"
     );

@@ -81,7 +81,11 @@ pub(crate) async fn of_what_is_not_ready(world: Arc<World>) {
     let path = path.display().to_string();
     let deploy_clone = ["deploy", "-f", path.as_str(), "-o", "jsonl"];
     let said = tiphys::said(&tiphys::run(&deploy_clone, &world.kubeconfig).await);
-    check(&said, 3, &["the platform file is not what Git has", "platform.yaml differs from the"]);
+    check(
+        &said,
+        3,
+        &["the platform file differs from Git", "platform.yaml differs from the deployed"],
+    );
     assert_eq!(before.writes(&site).of_ours(), [].into(), "no app was touched");
     assert!(world.held(&site.platform.project).await.is_empty(), "and none was held");
 

@@ -215,13 +215,16 @@ fn namespaces(
     different.into_iter().map(|namespace| namespace.value).collect()
 }
 
+/// The project of the apps, if none is named.
+pub(crate) const DEFAULT_PROJECT: &str = "platform";
+
 fn projects(
     one: Option<Spanned<String>>,
     several: Option<Spanned<List<String>>>,
     problems: &mut Diagnostics,
 ) -> Vec<String> {
     let Some(several) = several else {
-        return vec![one.map_or_else(|| "platform".to_owned(), |one| one.value)];
+        return vec![one.map_or_else(|| DEFAULT_PROJECT.to_owned(), |one| one.value)];
     };
     if let Some(one) = one {
         let title = "`project` and `projects` are both given";

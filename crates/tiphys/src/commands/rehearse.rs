@@ -32,7 +32,8 @@ pub(crate) fn run(args: RehearseArgs) -> Result<Exit, Failure> {
     let simulation = Simulation::new(plan, args.seed, args.fault);
     let mut player = Player::new(simulation, args.seed, speed, stage);
     let mut exit = player.play(Action::Deploy)?;
-    if args.teardown {
+    let interrupted = matches!(exit, Exit::Interrupted | Exit::Terminated);
+    if args.teardown && !interrupted {
         exit = exit.max(player.play(Action::Teardown)?);
     }
     Ok(player.end(exit))

@@ -14,12 +14,24 @@ pub(crate) fn on_a_terminal(
     columns: u16,
     args: &[&str],
 ) -> (Vec<u8>, i32) {
+    let colourful = [("TERM", "xterm-256color")];
+    on_a_terminal_with(directory, &colourful, rows, columns, args)
+}
+
+/// The same in this environment.
+pub(crate) fn on_a_terminal_with(
+    directory: &Path,
+    environment: &[(&str, &str)],
+    rows: u16,
+    columns: u16,
+    args: &[&str],
+) -> (Vec<u8>, i32) {
     let (mut terminal, other_end) = open().unwrap();
     terminal.resize(Size::new(rows, columns)).unwrap();
     let command = Command::new(env!("CARGO_BIN_EXE_tiphys"))
         .args(args)
         .env_clear()
-        .env("TERM", "xterm-256color")
+        .envs(environment.iter().copied())
         .current_dir(directory);
     let mut child = command.spawn(other_end).unwrap();
     let stream = read_to_hangup(&mut terminal);

@@ -78,7 +78,7 @@ pub(crate) async fn are_told_by_their_true_cause(world: Arc<World>) {
     let (code, stdout, stderr) = eye.look(&["why", &full("probe")]).await;
     assert_eq!((code, &*stderr), (Some(0), ""), "{stdout}");
     assert!(stdout.contains("likely: a probe fails"), "{stdout}");
-    assert!(!stdout.contains("not seen"), "{stdout}");
+    assert!(!stdout.contains("unavailable"), "{stdout}");
     unhook(&site, &full("webhook")).await;
     site.close().await;
 }

@@ -1,20 +1,22 @@
 //! Plays a simulation: lets virtual time pass, at a pace, and shows what happens.
 
 use std::num::NonZeroU32;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
+use tiphys_engine::Signals;
 use tiphys_model::{AppName, Exit};
 use tiphys_report::Ending;
-use tiphys_run::{Action, EngineName, EventLine, Recorder, RunFinished, RunView, Time};
+use tiphys_run::{Action, EngineName, EventLine, Recorder, RunFinished, RunView, Signal, Time};
 use tiphys_sim::{FaultTarget, Simulation, Stop};
 
 use crate::args::Speed;
 use crate::failure::Failure;
-use crate::output;
 use crate::stage::Stage;
+use crate::{output, runtime};
 
 /// How often the screen is drawn.
 const FRAME: Duration = Duration::from_millis(50);
@@ -32,6 +34,7 @@ pub(super) struct Player {
     epoch: u64,
     recorder: Option<Recorder>,
     view: RunView,
+    signals: Receiver<Signal>,
 }
 
 impl Player {
@@ -39,7 +42,8 @@ impl Player {
 
     pub(super) fn new(simulation: Simulation, seed: u64, speed: Speed, stage: Stage) -> Self {
         let view = RunView::default();
-        Player { simulation, seed, speed, stage, shown: 0, epoch: 0, recorder: None, view }
+        let signals = signals();
+        Player { simulation, seed, speed, stage, shown: 0, epoch: 0, recorder: None, view, signals }
     }
 
     /// One run, from its first line to its summary.
@@ -53,6 +57,9 @@ impl Player {
         };
         let mut until = self.simulation.now() + step;
         let stop = loop {
+            if let Ok(signal) = self.signals.try_recv() {
+                self.simulation.interrupt(signal);
+            }
             match self.simulation.next_at() {
                 Some(at) if at > until => {
                     self.draw(until);
@@ -137,6 +144,23 @@ impl Player {
         self.view.fold(line);
         self.stage.show(line);
     }
+}
+
+/// The signals that come meanwhile. If none can be heard, they end the program as usual.
+fn signals() -> Receiver<Signal> {
+    let (sender, receiver) = channel();
+    let (ready, listening) = channel();
+    thread::spawn(move || {
+        runtime::block_on(async {
+            let mut signals = Signals::listen()?;
+            ready.send(()).unwrap_or_default();
+            while sender.send(signals.next().await).is_ok() {}
+            Ok(())
+        })
+    });
+    // An error here is a thread that hears nothing.
+    listening.recv().unwrap_or_default();
+    receiver
 }
 
 /// Simulated time begins with the year 2000.
