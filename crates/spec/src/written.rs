@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use tiphys_model::StackName;
+use tiphys_model::{NamespaceName, StackName};
 
 use crate::document::{API_VERSION, AppDocument, DependencyDocument, KIND};
 use crate::resolve::{Apps, DEFAULT_PROJECT, Head};
@@ -22,7 +22,8 @@ pub(crate) fn platform_file(head: &Head, apps: &Apps) -> String {
     let argocd = &head.argocd;
     let projects: Vec<&str> = argocd.projects.iter().map(String::as_str).collect();
     let projects = if projects == [DEFAULT_PROJECT] { Vec::new() } else { projects };
-    let namespaces: Vec<&str> = argocd.application_namespaces.iter().map(|n| n.as_str()).collect();
+    let namespaces: Vec<&str> =
+        argocd.application_namespaces.iter().map(NamespaceName::as_str).collect();
     if !projects.is_empty() || !namespaces.is_empty() {
         out += "  argocd:\n";
     }
