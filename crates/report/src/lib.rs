@@ -3,6 +3,7 @@
 //! Everything here turns values into text. Colours are always written; whoever prints the text
 //! strips them where they do not belong (no terminal, `NO_COLOR`).
 
+mod annotations;
 mod clock;
 mod columns;
 mod diagnostics;
@@ -20,6 +21,7 @@ pub mod style;
 mod summary;
 mod why;
 
+pub use annotations::{github_annotations, github_warning};
 pub use diagnostics::render_diagnostics;
 pub use harmless::{harmless, one_line, terminal_text, width};
 pub use junit::JunitReport;

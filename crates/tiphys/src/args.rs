@@ -104,6 +104,11 @@ pub(crate) enum Action {
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) platform: PlatformArgs,
+    /// Only check the platform file, for pipelines: a line if it is valid, otherwise exit code 3
+    ///
+    /// In GitHub Actions, problems and warnings are annotations of the file, too.
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) check: bool,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: PlanFormat,

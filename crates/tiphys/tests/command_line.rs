@@ -52,11 +52,13 @@ spec:
 
 /// Name, arguments and exit code. They run where there is no `platform.yaml`, so on the bundled
 /// reference platform.
-const CASES: [(&str, &str, i32); 40] = [
+const CASES: [(&str, &str, i32); 42] = [
     ("plan-table", "plan", 0),
     ("plan-json", "plan -o json", 0),
     ("plan-yaml", "plan -o yaml", 0),
     ("plan-dot", "plan -o dot", 0),
+    ("plan-check", "plan --check -f late.yaml", 0),
+    ("plan-check-of-a-wrong-file", "plan --check -f wrong.yaml", 3),
     ("plan-mermaid", "plan -o mermaid", 0),
     ("waves-plan", "plan --from-applications waves", 0),
     ("waves-plan-with-edges", "plan --from-applications waves --edges-from-waves", 0),
@@ -119,6 +121,8 @@ fn actions_print_and_exit_as_before() {
     fs::write(elsewhere.path().join("waves/applications.yaml"), WAVES).unwrap();
     fs::write(elsewhere.path().join("late.yaml"), LATE).unwrap();
     fs::write(elsewhere.path().join("narrow.yaml"), NARROW).unwrap();
+    fs::write(elsewhere.path().join("wrong.yaml"), NARROW.replace("{ name: d }", "{ nmae: d }"))
+        .unwrap();
     let mut transcripts = BTreeMap::new();
     let mut codes = Vec::new();
     for (name, args, code) in CASES {
@@ -135,9 +139,12 @@ fn actions_print_and_exit_as_before() {
     let environments = [
         ("environment-other", "TIPHYS_ENVIRONMENT", "staging", 3),
         ("environment-empty", "TIPHYS_ENVIRONMENT", "", 0),
+        ("plan-check-in-github", "GITHUB_ACTIONS", "true", 3),
     ];
     for (name, variable, value, code) in environments {
-        let ran = run(elsewhere.path(), &[(variable, value)], "plan");
+        let check = "plan --check -f wrong.yaml";
+        let args = if variable == "GITHUB_ACTIONS" { check } else { "plan" };
+        let ran = run(elsewhere.path(), &[(variable, value)], args);
         codes.push((name, ran.code, Some(code)));
         transcripts.insert(name.to_owned(), ran);
     }

@@ -4,13 +4,18 @@ use std::io::{self, Write};
 
 use tiphys_model::{Plan, Platform, Scope};
 use tiphys_plan::{PlanDocument, Reach, advice};
-use tiphys_report::{PlanTable, Timeline, plan_dot, plan_mermaid};
+use tiphys_report::{
+    PlanTable, Timeline, github_annotations, github_warning, plan_dot, plan_mermaid,
+};
 
 use crate::args::{PlanArgs, PlanFormat};
 use crate::failure::Failure;
 use crate::output;
 
 pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
+    if args.check {
+        return check(args);
+    }
     let platform = args.platform.read()?;
     let plan = plan(&platform, &args.platform.scope.of(&platform)?)?;
     warn(&plan);
@@ -18,6 +23,28 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
         PlanFormat::Table => output::text(|out| write(out, &plan, PlanFormat::Table)),
         format => output::data(|out| write(out, &plan, format)),
     }
+}
+
+/// Whether the files are right, and nothing else.
+fn check(args: &PlanArgs) -> Result<(), Failure> {
+    let annotated = std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true");
+    let annotate = |text: String| {
+        if annotated { output::data(|out| out.write_all(text.as_bytes())) } else { Ok(()) }
+    };
+    let platform = match args.platform.read() {
+        Err(Failure::Platform(sources, problems)) => {
+            annotate(github_annotations(&sources, problems.clone()))?;
+            return Err(Failure::Platform(sources, problems));
+        }
+        read => read?,
+    };
+    let plan = plan(&platform, &args.platform.scope.of(&platform)?)?;
+    for warning in advice::warnings(&plan) {
+        annotate(github_warning(&warning.to_string()))?;
+    }
+    warn(&plan);
+    let (name, apps, digest) = (&platform.name, plan.apps.len(), plan.digest.as_str());
+    output::text(|out| writeln!(out, "platform {name} is valid: {apps} apps, {digest}"))
 }
 
 /// Tells why a run of the plan is likely to fail.
