@@ -12,9 +12,9 @@ use tiphys_argocd::Applications;
 use tiphys_argocd::application::Application;
 use tiphys_cluster::{RequestError, names};
 
-/// One line for the root app, and one for each app in start order.
+/// One line for the root app, if there is one, and one for each app in start order.
 pub struct Forecast {
-    pub root: String,
+    pub root: Option<String>,
     pub apps: Vec<(String, String)>,
 }
 
@@ -34,7 +34,9 @@ pub async fn forecast(
         let name = planned.app.name.as_str();
         (name.to_owned(), app(planned, known.get(name).copied(), PlanTag::of(&plan.digest)))
     });
-    Ok(Forecast { root: root_line(&root, known.get(root.as_str()).copied()), apps: apps.collect() })
+    let has_root = platform.argocd.has_root_app;
+    let line = || root_line(&root, known.get(root.as_str()).copied());
+    Ok(Forecast { root: has_root.then(line), apps: apps.collect() })
 }
 
 fn root_line(name: &str, root: Option<&Application>) -> String {
@@ -52,7 +54,7 @@ fn root_line(name: &str, root: Option<&Application>) -> String {
 
 fn app(planned: &PlannedApp, application: Option<&Application>, tag: PlanTag) -> String {
     let Some(application) = application else {
-        return "would be synced: the root app has not created it yet".to_owned();
+        return "would be synced: its Application does not exist yet".to_owned();
     };
     let seen = match application.observe() {
         Ok(seen) => seen,

@@ -15,7 +15,9 @@ pub(super) fn run(access: &Access, platform: &Platform, plan: &Plan) -> Result<E
     })?;
     let Forecast { root, apps } = found;
     output::text(|out| {
-        writeln!(out, "{}", one_line(&root))?;
+        if let Some(root) = root {
+            writeln!(out, "{}", one_line(&root))?;
+        }
         let width = apps.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
         apps.iter().try_for_each(|(name, what)| writeln!(out, "{name:<width$}  {}", one_line(what)))
     })?;
