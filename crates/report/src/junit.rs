@@ -61,7 +61,7 @@ fn case(f: &mut fmt::Formatter<'_>, check: &Check) -> fmt::Result {
 }
 
 /// For text and attributes of XML 1.0, which has no way at all to write most control characters.
-fn escaped(text: &str) -> Cow<'_, str> {
+pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     let plain = |c: char| !matches!(c, '&' | '<' | '>' | '"' | '\'') && allowed(c);
     if text.chars().all(plain) {
         return text.into();

@@ -14,9 +14,9 @@ use tiphys_assess::status::{
 use tiphys_model::platform::Hold;
 use tiphys_model::{AppName, PlatformName};
 use tiphys_report::{
-    Ending, Notice, ObjectLine, ObjectState, PreflightReport, Size, SkippedChecks, StatusReport,
-    Summary, ValidateReport, WhyReport, difference, event_line, frame, object_table,
-    render_diagnostics, render_notice, status_line, width,
+    Ending, Notice, ObjectLine, ObjectState, Outcomes, OutcomesMarkdown, PreflightReport, Size,
+    SkippedChecks, StatusReport, Summary, ValidateReport, WhyReport, difference, event_line, frame,
+    object_table, render_diagnostics, render_notice, status_line, width,
 };
 use tiphys_run::{EventLine, Evidence, RunView, Time};
 use tiphys_spec::{Source, Sources};
@@ -59,6 +59,7 @@ fn in_lines(text: &str) -> Vec<Shown> {
         ("status_line", status_line(&status.apps[0])),
         ("why", why(text, &status)),
         ("event_line", lines),
+        ("outcomes", OutcomesMarkdown(&Outcomes::of_run(&view).unwrap()).to_string()),
         ("frame", running),
         ("summary", Summary::new(&view, Ending::Resume(text)).to_string()),
     ]

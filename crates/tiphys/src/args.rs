@@ -5,6 +5,7 @@ mod configure;
 mod format;
 mod health;
 mod preflight;
+mod reports;
 mod scope;
 mod status;
 mod teardown;
@@ -24,6 +25,7 @@ pub(crate) use configure::{ConfigureArgs, CredentialsArgs, RotateArgs, SetupArgs
 pub(crate) use format::{DocumentFormat, RunFormat};
 pub(crate) use health::{HealthAction, HealthArgs, HealthTestArgs};
 pub(crate) use preflight::{PreflightArgs, PreflightFormat};
+pub(crate) use reports::ReportArgs;
 pub(crate) use scope::ScopeArgs;
 pub(crate) use status::{LookArgs, StatusArgs, ValidateArgs, WhyArgs};
 pub(crate) use teardown::TeardownArgs;
@@ -251,6 +253,8 @@ pub(crate) struct DeployArgs {
     /// Also write the events to a file, one JSON object per line
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) events: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) reports: ReportArgs,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: RunFormat,

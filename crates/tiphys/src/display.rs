@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tiphys_engine::{Leftover, RunUpdate};
 use tiphys_model::Exit;
-use tiphys_report::{Ending, one_line};
-use tiphys_run::{RunView, Time};
+use tiphys_report::{Ending, Outcomes, one_line};
+use tiphys_run::{Action, RunView, Time};
 use tokio::sync::oneshot;
 
 use crate::args::RunFormat;
 use crate::failure::Failure;
 use crate::output;
 use crate::record::{Record, Shown};
+use crate::report_files::ReportFiles;
 use crate::stage::Stage;
 
 /// How often the screen is drawn.
@@ -100,6 +101,24 @@ impl Display {
             output::error(&format!("{text}\n"));
         } else {
             self.stage.say(text);
+        }
+    }
+
+    /// Writes what the run came to for each app, or why there was none; how the program ends then.
+    pub(crate) fn report<T>(
+        &self,
+        files: ReportFiles,
+        action: Action,
+        ended: &Result<T, Failure>,
+        exit: Exit,
+    ) -> Exit {
+        match (Outcomes::of_run(&self.view), ended) {
+            (Some(outcomes), _) => files.write(&outcomes, exit),
+            (None, Err(failure)) => {
+                files.write_failure(action.as_str(), failure);
+                exit
+            }
+            (None, Ok(_)) => exit,
         }
     }
 

@@ -10,6 +10,7 @@ mod located;
 mod lossy;
 mod output;
 mod record;
+mod report_files;
 mod runtime;
 mod stage;
 mod target;

@@ -62,7 +62,7 @@ spec:
 ";
 const CHECKSUM: &str = "6356b73f40c937cd6005466a21d35c90abfabb58190f9d44444d58c4513bb173";
 
-const CASES: [(&str, &str, i32); 61] = [
+const CASES: [(&str, &str, i32); 64] = [
     ("bootstrap-absent-manifests", "bootstrap -f absent.yaml --kubeconfig kubeconfig", 3),
     ("bootstrap-no-pins", "bootstrap --kubeconfig kubeconfig", 3),
     ("bootstrap-other-checksum", "bootstrap -f bootstrap.yaml --kubeconfig kubeconfig", 3),
@@ -112,6 +112,9 @@ const CASES: [(&str, &str, i32); 61] = [
     ("status-no-such-cluster", "status --kubeconfig no-cluster", 3),
     ("status-no-context", "status --kubeconfig no-context", 3),
     ("status-unknown-host", "status --kubeconfig unknown-host", 6),
+    ("deploy-reports", "deploy --kubeconfig kubeconfig --junit a.xml --summary a.md", 6),
+    ("deploy-junit-nowhere", "deploy --kubeconfig kubeconfig --junit nowhere/junit.xml", 3),
+    ("validate-summary-folder", "validate --kubeconfig kubeconfig --summary .", 3),
     ("deploy-from-stdin", "deploy -f - --kubeconfig kubeconfig", 6),
     (
         "teardown-several-scopes",
@@ -173,6 +176,9 @@ fn what_is_missing_is_said_before_anything_is_changed() {
         codes.push((name, ran.code, Some(code)));
         transcripts.insert(name.to_owned(), ran);
     }
+    let written = |name: &str| fs::read_to_string(here.path().join(name)).unwrap();
+    assert!(written("a.xml").contains("exit 6: error: cannot reach the cluster"));
+    assert!(written("a.md").starts_with("## deploy: failed\n"));
     compare(&folder("without_cluster"), &transcripts);
     codes.retain(|(_, code, documented)| code != documented);
     assert_eq!(codes, []);

@@ -2,7 +2,7 @@
 
 use clap::Args as ClapArgs;
 
-use super::{ClusterArgs, DeployedArgs, DocumentFormat, ScopeArgs};
+use super::{ClusterArgs, DeployedArgs, DocumentFormat, ReportArgs, ScopeArgs};
 
 /// Which platform, on which cluster.
 #[derive(Debug, ClapArgs)]
@@ -20,6 +20,8 @@ pub(crate) struct LookArgs {
 pub(crate) struct ValidateArgs {
     #[command(flatten)]
     pub(crate) look: LookArgs,
+    #[command(flatten)]
+    pub(crate) reports: ReportArgs,
     #[command(flatten)]
     pub(crate) scope: ScopeArgs,
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, ValueHint};
 use tiphys_engine::{ForcedFinalizer, Others};
 
-use super::{ClusterArgs, DeployedArgs, RunFormat, ScopeArgs, parse_duration};
+use super::{ClusterArgs, DeployedArgs, ReportArgs, RunFormat, ScopeArgs, parse_duration};
 
 #[derive(Debug, ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "they are flags")]
@@ -53,6 +53,8 @@ pub(crate) struct TeardownArgs {
     /// Also write the events to a file, one JSON object per line
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) events: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) reports: ReportArgs,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: RunFormat,

@@ -21,6 +21,7 @@ use crate::commands::deploy::Deployment;
 use crate::commands::plan::plan;
 use crate::commands::preflight;
 use crate::failure::Failure;
+use crate::report_files::RunFiles;
 use crate::written::{self, Written};
 use crate::{input, output, runtime, target};
 
@@ -77,7 +78,7 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
         again: format!("tiphys deploy -f {}", file.display()),
         committed: (!args.allow_uncommitted).then_some(file),
         prune: false,
-        events: None,
+        files: RunFiles::default(),
         format: RunFormat::Text,
     };
     deployment.run()

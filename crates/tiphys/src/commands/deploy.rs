@@ -19,7 +19,8 @@ use crate::commands::plan::plan_reaching;
 use crate::commands::preflight;
 use crate::display::{Display, identity};
 use crate::failure::Failure;
-use crate::record::{EventsFile, Record};
+use crate::record::Record;
+use crate::report_files::RunFiles;
 use crate::{committed, input, output, runtime, target};
 
 impl ClusterArgs {
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
     if args.dry_run {
         return dry_run::run(&access, &platform, &plan);
     }
-    let events = args.events.as_deref().map(EventsFile::open).transpose()?;
+    let files = RunFiles::open(args.events.as_deref(), &args.reports)?;
     target::tell(&access)?;
     if let Some(exit) = bootstrap_if_needed(args, &platform)? {
         return Ok(exit);
@@ -49,7 +50,7 @@ pub(crate) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
         plan: Arc::new(plan),
         committed: (!args.allow_uncommitted).then_some(file),
         prune: args.prune,
-        events,
+        files,
         format: args.output,
         again: format!("tiphys deploy{}", args.platform.repeat()),
     };
@@ -127,7 +128,7 @@ pub(crate) struct Deployment {
     pub(crate) committed: Option<PathBuf>,
     /// Whether apps that have left the platform file are removed afterwards.
     pub(crate) prune: bool,
-    pub(crate) events: Option<EventsFile>,
+    pub(crate) files: RunFiles,
     pub(crate) format: RunFormat,
     /// The command that resumes.
     pub(crate) again: String,
@@ -137,7 +138,8 @@ impl Deployment {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         let Deployment { access, platform, plan, format, .. } = self;
         let mut display = Display::new(format);
-        let record = Record::new(Action::Deploy, &plan, self.events);
+        let RunFiles { events, reports } = self.files;
+        let record = Record::new(Action::Deploy, &plan, events);
         let check = committed_check(self.committed);
         let (deployed, to) = (platform.clone(), access.clone());
         let verdict = display.follow(record, move |tell| {
@@ -152,6 +154,7 @@ impl Deployment {
             display.close(&self.again);
         }
         let ended = display.end(verdict.as_ref().map_or(Exit::Done, |verdict| verdict.exit()));
+        let ended = display.report(reports, Action::Deploy, &verdict, ended);
         if verdict? != Verdict::Succeeded || !self.prune {
             return Ok(ended);
         }

@@ -17,7 +17,8 @@ use crate::commands::plan::plan_reaching;
 use crate::display::{Display, can_ask, identity};
 use crate::failure::Failure;
 use crate::located::{self, Located};
-use crate::record::{EventsFile, Record};
+use crate::record::Record;
+use crate::report_files::RunFiles;
 use crate::{output, runtime, target};
 use preview::Preview;
 
@@ -25,7 +26,7 @@ pub(crate) fn run(args: &TeardownArgs) -> Result<Exit, Failure> {
     if !args.yes && !args.dry_run && !can_ask() {
         return Err(Failure::NobodyToAsk);
     }
-    let events = args.events.as_deref().map(EventsFile::open).transpose()?;
+    let files = RunFiles::open(args.events.as_deref(), &args.reports)?;
     let access = args.cluster.access();
     let Some(Located { platform, graph }) = located::deployed(&args.platform, &access)? else {
         let namespace = &args.platform.namespace;
@@ -58,7 +59,7 @@ pub(crate) fn run(args: &TeardownArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Failed);
     }
     let again = format!("teardown{}", repeat(args));
-    let (exit, leftovers) = remove(access, removal, args.output, events, &again)?;
+    let (exit, leftovers) = remove(access, removal, args.output, files, &again)?;
     if leftovers.iter().any(|leftover| leftover.certain) && !args.clean_leftovers {
         output::note(&format!(
             "to remove the platform's leftovers: tiphys {again} --clean-leftovers"
@@ -139,10 +140,11 @@ pub(crate) fn remove(
     access: Access,
     removal: Removal,
     format: RunFormat,
-    events: Option<EventsFile>,
+    files: RunFiles,
     again: &str,
 ) -> Result<(Exit, Vec<Leftover>), Failure> {
     let mut display = Display::new(format);
+    let RunFiles { events, reports } = files;
     let record = Record::new(Action::Teardown, &removal.plan, events);
     let yes = removal.yes;
     let ended = display.follow(record, move |tell| {
@@ -170,5 +172,6 @@ pub(crate) fn remove(
         display.say(&format!("\nStays in the cluster:{list}"));
     }
     let exit = display.end(ended.as_ref().map_or(Exit::Done, |ended| ended.verdict.exit()));
+    let exit = display.report(reports, Action::Teardown, &ended, exit);
     Ok((exit, ended?.leftovers))
 }

@@ -7,15 +7,17 @@ use tiphys_assess::status::Status;
 use tiphys_evidence::Prober;
 use tiphys_inspect::status;
 use tiphys_model::{Exit, Plan, Platform, Scope};
-use tiphys_report::ValidateReport;
+use tiphys_report::{Outcomes, ValidateReport};
 
 use crate::args::{DocumentFormat, LookArgs, ScopeArgs, ValidateArgs};
 use crate::commands::plan::plan;
 use crate::failure::Failure;
 use crate::located::{self, Located, Prefer};
+use crate::report_files::ReportFiles;
 use crate::{output, runtime};
 
 pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, Failure> {
+    let reports = ReportFiles::open(&args.reports)?;
     // What should be is what the file says, where there is one.
     let looked = Looked::new(&args.look, &args.scope, Prefer::File)?;
     let status = looked.status()?;
@@ -23,14 +25,15 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<Exit, Failure> {
         DocumentFormat::Json => json(&status)?,
         DocumentFormat::Text => output::text(|out| write!(out, "{}", ValidateReport(&status)))?,
     }
-    Ok(match (status.is_deployed(), status.is_well()) {
+    let exit = match (status.is_deployed(), status.is_well()) {
         (false, _) => {
             output::note("the platform is not deployed in this cluster: run `tiphys deploy`");
             Exit::NotFound
         }
         (true, true) => Exit::Done,
         (true, false) => Exit::Failed,
-    })
+    };
+    Ok(reports.write(&Outcomes::of_status(&status), exit))
 }
 
 /// A platform, and the cluster that it is looked at on.

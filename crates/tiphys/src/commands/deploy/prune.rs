@@ -11,6 +11,7 @@ use tiphys_state::{DeployedGraph, GraphStore};
 use crate::args::RunFormat;
 use crate::commands::teardown::{Removal, remove};
 use crate::failure::Failure;
+use crate::report_files::RunFiles;
 use crate::{output, runtime};
 
 pub(super) fn run(access: Access, platform: &Platform, format: RunFormat) -> Result<Exit, Failure> {
@@ -39,8 +40,8 @@ pub(super) fn run(access: Access, platform: &Platform, format: RunFormat) -> Res
         options: TeardownOptions::default(),
         yes: false,
     };
-    // The deployment has its own file of events, and this is another run.
-    let (exit, _) = remove(access, removal, format, None, "deploy --prune")?;
+    // The deployment has its own files, and this is another run.
+    let (exit, _) = remove(access, removal, format, RunFiles::default(), "deploy --prune")?;
     Ok(exit)
 }
 
