@@ -43,7 +43,9 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Action {
-    /// Print a first platform file from Application manifests; changes nothing
+    /// Print a first platform file, with comments; changes nothing
+    ///
+    /// It is made from Application manifests, from answers on a terminal, or of examples.
     Init(InitArgs),
     /// Show order, layers, critical path, estimate and digest; changes nothing
     Plan(PlanArgs),
@@ -118,20 +120,20 @@ pub(crate) struct PlanArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct InitArgs {
-    /// Read apps and dependencies from the Application manifests in DIR
+    /// Read apps and dependencies from the Application manifests in DIR (`-` for stdin)
     ///
     /// Dependencies are read from annotations: `tiphys.dev/depends-on: "a,b?"` (`?` means
     /// optional), `tiphys.dev/stack`, `tiphys.dev/type`. Subdirectories are read, too.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) from_applications: PathBuf,
+    pub(crate) from_applications: Option<PathBuf>,
     /// Turn sync waves into dependencies: each app depends on all apps of the previous wave
     ///
     /// The wave is the Application's annotation `argocd.argoproj.io/sync-wave`, or 0.
-    #[arg(long)]
+    #[arg(long, requires = "from_applications")]
     pub(crate) edges_from_waves: bool,
-    /// Name of the platform
-    #[arg(long, value_name = "NAME", default_value = "platform", value_parser = PlatformName::parse)]
-    pub(crate) name: PlatformName,
+    /// Name of the platform [default: platform]
+    #[arg(long, value_name = "NAME", value_parser = PlatformName::parse)]
+    pub(crate) name: Option<PlatformName>,
 }
 
 /// Which platform, for actions that need no cluster.

@@ -52,7 +52,7 @@ spec:
 
 /// Name, arguments and exit code. They run where there is no `platform.yaml`, so on the bundled
 /// reference platform.
-const CASES: [(&str, &str, i32); 42] = [
+const CASES: [(&str, &str, i32); 43] = [
     ("plan-table", "plan", 0),
     ("plan-json", "plan -o json", 0),
     ("plan-yaml", "plan -o yaml", 0),
@@ -92,7 +92,8 @@ const CASES: [(&str, &str, i32); 42] = [
     ("usage-two-platforms", "plan -f a --from-applications b", 2),
     ("usage-waves-without-applications", "plan --edges-from-waves", 2),
     ("usage-waves-of-a-platform-file", "plan -f a --edges-from-waves", 2),
-    ("usage-init-without-applications", "init", 2),
+    ("init-example", "init --name shop", 0),
+    ("usage-init-waves-of-nothing", "init --edges-from-waves", 2),
     ("usage-init-bad-name", "init --from-applications waves --name No", 2),
     ("help-of-an-action", "help schema", 0),
     ("version-flag", "--version", 0),
