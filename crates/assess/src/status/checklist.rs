@@ -108,6 +108,10 @@ fn revisions(seen: &Observation) -> (Answer, String) {
             (Answer::No, "the operation has not succeeded".to_owned())
         }
         Some(last) if last.revisions == seen.revisions => (Answer::Yes, last.revisions.to_string()),
+        // A commit that changes nothing of it: a run would not sync it either.
+        Some(last) if seen.sync == SyncStatus::Synced && !last.revisions.0.is_empty() => {
+            (Answer::Yes, format!("{}; unchanged at {}", last.revisions, seen.revisions))
+        }
         Some(last) => {
             let applied = last.revisions.to_string();
             let applied = if applied.is_empty() { "nothing" } else { &applied };

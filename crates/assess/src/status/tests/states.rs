@@ -185,6 +185,15 @@ fn tolerated_drift_is_shown() {
 }
 
 #[test]
+fn a_commit_that_changes_nothing_of_an_app_needs_no_sync() {
+    let mut seen = well();
+    seen.revisions = revisions("r2");
+    let known = Known { resources: true, criteria: true };
+    let checks = checklist(&super::app("db", &[]), &seen, known);
+    assert_eq!((checks[1].answer, &*checks[1].seen), (Answer::Yes, "r1; unchanged at r2"));
+}
+
+#[test]
 fn all_seven_questions_are_asked() {
     let app = super::app("db", &[]);
     let all = Known { resources: true, criteria: true };
@@ -200,7 +209,14 @@ fn all_seven_questions_are_asked() {
             1,
             "the operation by tiphys failed: denied",
         ),
-        (|seen| seen.revisions = revisions("r2"), 2, "r1, but the source is at r2"),
+        (
+            |seen| {
+                seen.revisions = revisions("r2");
+                seen.sync = SyncStatus::OutOfSync;
+            },
+            2,
+            "r1, but the source is at r2",
+        ),
         (|seen| seen.reconciled_at = Some(Stamp(98)), 3, "2 s before its end"),
         (|seen| seen.compared_to_spec = false, 4, "it was compared with a different spec"),
         (|seen| seen.health = Health::Degraded, 5, "Degraded"),
@@ -213,8 +229,13 @@ fn all_seven_questions_are_asked() {
         let checks = checklist(&app, &seen, all);
         let no: Vec<usize> =
             (0..7).filter(|at| checks[*at].answer == Answer::No).map(|at| at + 1).collect();
-        // What has not succeeded has applied nothing for certain.
-        let expected = if found.contains("failed") { vec![1, 2] } else { vec![number] };
+        let expected = match found {
+            // What has not succeeded has applied nothing for certain.
+            _ if found.contains("failed") => vec![1, 2],
+            // Otherwise its source has changed nothing.
+            _ if found.contains("but the source") => vec![2, 4],
+            _ => vec![number],
+        };
         assert_eq!((no, &*checks[number - 1].seen), (expected, found));
     }
 }
