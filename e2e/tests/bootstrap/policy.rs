@@ -79,7 +79,10 @@ async fn refused(projects: &Api<DynamicObject>, project: &str, change: Value) {
         match projects.patch(project, &dry, &Patch::Merge(&change)).await {
             Err(kube::Error::Api(status)) => {
                 assert_eq!(status.code, 403, "{change}: {status:?}");
-                assert!(status.message.contains("but sync windows called"), "{status:?}");
+                assert!(
+                    status.message.contains("may only change sync windows called"),
+                    "{status:?}"
+                );
                 return;
             }
             Err(error) => unreachable!("{change}: {error}"),
