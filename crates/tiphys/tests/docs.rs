@@ -199,3 +199,38 @@ spec:
         assert!(printed.contains(shown), "{shown}\n{printed}");
     }
 }
+
+/// The text of a page without its fenced blocks.
+fn prose(page: &Path) -> String {
+    let text = fs::read_to_string(page).unwrap();
+    text.split("```").step_by(2).collect()
+}
+
+/// As GitHub makes an anchor of a heading.
+fn anchor(heading: &str) -> String {
+    let kept = |c: &char| c.is_alphanumeric() || matches!(c, '-' | '_' | ' ');
+    let heading = heading.trim_start_matches('#').trim().to_lowercase();
+    heading.chars().filter(kept).collect::<String>().replace(' ', "-")
+}
+
+fn anchors(page: &Path) -> Vec<String> {
+    prose(page).lines().filter(|line| line.starts_with('#')).map(anchor).collect()
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut checked = 0;
+    for page in pages() {
+        let prose = prose(&page);
+        let links = prose.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for link in links.filter(|link| !link.starts_with("http")) {
+            let (file, at) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { page.clone() } else { page.with_file_name(file) };
+            assert!(target.exists(), "{}: {link} does not exist", page.display());
+            let known = at.is_empty() || anchors(&target).iter().any(|anchor| anchor == at);
+            assert!(known, "{}: {link} has no such heading", page.display());
+            checked += 1;
+        }
+    }
+    assert!(checked >= 200, "{checked}");
+}

@@ -52,11 +52,11 @@ async fn flat_with_waves(world: &Arc<World>) {
     assert_eq!(code, Some(0), "{stderr}");
     let file = site.platform_file_with(|_| {
         let head = format!(
-            "spec:\n  source: {{ repoURL: {}, path: root, directory: {{}} }}\n  argocd: {{ projects: \
-             [default], rootProject: flat-root }}\n",
+            "spec:\n  source: {{ repoURL: {}, path: root, directory: {{}} }}\n  argocd:\n    \
+             rootProject: flat-root\n",
             site.platform.repo_url
         );
-        let text = printed.replacen("spec:\n", &head, 1);
+        let text = printed.replacen("spec:\n  argocd:\n", &head, 1);
         assert_ne!(text, printed, "{printed}");
         text
     });
