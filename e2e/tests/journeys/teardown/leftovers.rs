@@ -78,7 +78,7 @@ pub(crate) async fn with_leftovers(world: Arc<World>) {
              left-app/left-hook, which does not exist",
         ]),
     );
-    assert!(stderr.contains("--clean-leftovers` removes what is left"), "{stderr}");
+    assert!(stderr.contains("to remove the leftovers: tiphys teardown"), "{stderr}");
 
     let told = teardown(&world, &file, &["--clean-leftovers"], 0).await;
     let perhaps = ["CustomResourceDefinition/lefts.left-made.example.org".to_owned()].into();
