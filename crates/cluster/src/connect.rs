@@ -90,9 +90,9 @@ impl Access {
         let place = found.place();
         let context = self.context.as_deref().or(found.current_context()).map(ToOwned::to_owned);
         let known = found.contexts();
-        let Some(context) = context.filter(|context| known.contains(context)) else {
-            let context = self.context.clone().or(found.current_context().map(ToOwned::to_owned));
-            return Err(ConnectError::NoContext { context, known, place });
+        let context = match context {
+            Some(context) if known.contains(&context) => context,
+            context => return Err(ConnectError::NoContext { context, known, place }),
         };
         let plugin = found.plugin(&context).and_then(|plugin| plugin.command.clone());
         let options =

@@ -157,7 +157,7 @@ impl tower_service::Service<Request<Body>> for Addressed {
     }
 }
 
-/// A credential plugin that fails is no matter of the connection.
+/// A failing credential plugin says nothing about the connection.
 fn is_transport(error: &(dyn Error + 'static)) -> bool {
     !error.is::<kube::client::AuthError>()
 }

@@ -4,9 +4,11 @@
 mod junit;
 mod markdown;
 
+use std::collections::BTreeMap;
+
 use tiphys_assess::status::{State, Status};
-use tiphys_model::Exit;
-use tiphys_run::{AppState, RunFinished, RunView};
+use tiphys_model::{AppName, Exit};
+use tiphys_run::{AppState, AppView, RunFinished, RunView};
 
 pub use junit::OutcomesJunit;
 pub use markdown::OutcomesMarkdown;
@@ -52,8 +54,9 @@ impl Outcomes {
     pub fn of_run(view: &RunView) -> Option<Self> {
         let started = view.started.as_ref()?;
         let verdict = view.finished.as_ref().map_or("unfinished", |end| end.verdict.as_str());
+        let known: BTreeMap<&AppName, &AppView> = view.apps().collect();
         let apps = started.graph.iter().filter_map(|planned| {
-            let (_, app) = view.apps().find(|(name, _)| **name == planned.app)?;
+            let app = known.get(&planned.app)?;
             Some(of_app(planned.app.as_str(), &app.state, view.finished.as_ref()))
         });
         Some(Outcomes {

@@ -81,7 +81,7 @@ fn table(checks: &[&Check], width: Option<usize>) -> Vec<String> {
 
 /// How wide the columns before the check's name are at most, with the gaps around it.
 const OUTCOME_AND_SECTION: usize = 25;
-/// Where there is no room, a terminal wraps as well as we would.
+/// On a narrower terminal, its own wrapping is as good.
 const NARROWEST: usize = 20;
 
 /// The words of a text in lines of at most so many characters, unless one word is longer.

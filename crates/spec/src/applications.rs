@@ -114,7 +114,7 @@ fn read_apps(
     apps
 }
 
-/// A chart's templates are no manifests yet.
+/// A chart's templates have to be rendered before they are manifests.
 fn of_template(problem: Diagnostic) -> Diagnostic {
     problem.hint(
         "this looks like a Helm template: render the chart first, with `helm template CHART | tiphys \

@@ -32,8 +32,7 @@ pub(crate) struct EventsFile {
 impl EventsFile {
     /// Opens it. What is in it stays until a run begins, which may never happen.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        let opened = File::options().write(true).create(true).truncate(false).open(path);
-        match opened {
+        match open_untouched(path) {
             Ok(file) => Ok(EventsFile { path: path.to_owned(), file }),
             Err(error) => Err(Failure::Events { path: path.to_owned(), error }),
         }
@@ -109,8 +108,13 @@ pub(crate) fn json(line: &EventLine) -> String {
     text + "\n"
 }
 
+/// Opens a file for writing, and leaves what is in it.
+pub(crate) fn open_untouched(path: &Path) -> std::io::Result<File> {
+    File::options().write(true).create(true).truncate(false).open(path)
+}
+
 /// Only files have anything from before; devices and pipes cannot be shortened.
-fn empty(file: &File) -> std::io::Result<()> {
+pub(crate) fn empty(file: &File) -> std::io::Result<()> {
     if file.metadata()?.is_file() { file.set_len(0) } else { Ok(()) }
 }
 

@@ -1,7 +1,7 @@
 //! The files of `--junit` and `--summary`.
 
 use std::fs::File;
-use std::io::{self, Seek, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anstream::adapter::strip_str;
@@ -11,7 +11,7 @@ use tiphys_report::{Outcomes, OutcomesJunit, OutcomesMarkdown};
 use crate::args::ReportArgs;
 use crate::failure::Failure;
 use crate::output;
-use crate::record::EventsFile;
+use crate::record::{EventsFile, empty, open_untouched};
 
 /// All files of a run.
 #[derive(Default)]
@@ -65,17 +65,13 @@ impl ReportFiles {
 
 /// What is in it stays until there is something new.
 fn open(path: &Path) -> Result<(PathBuf, File), Failure> {
-    let opened = File::options().write(true).create(true).truncate(false).open(path);
-    match opened {
+    match open_untouched(path) {
         Ok(file) => Ok((path.to_owned(), file)),
         Err(error) => Err(Failure::ReportFile { path: path.to_owned(), error }),
     }
 }
 
 fn replace(mut file: File, text: &str) -> io::Result<()> {
-    if file.metadata()?.is_file() {
-        file.set_len(0)?;
-        file.rewind()?;
-    }
+    empty(&file)?;
     file.write_all(text.as_bytes())
 }
