@@ -2,15 +2,13 @@
 //! again in the logs of whoever answered. None is waited for for ever.
 
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::{HeaderValue, Method, Request, Response, header};
+use http::{HeaderValue, Method, header};
 use kube::Client;
-use kube::client::Body;
 
+use crate::layer::layered;
 use crate::request::no_answer;
 
 /// How long an answer may take to begin. A watch begins at once, and then goes on for long. As long as
@@ -45,41 +43,20 @@ pub fn guarded(client: &Client, run: &str, guard: Guard) -> Client {
 }
 
 fn wrapped(client: &Client, agent: HeaderValue, guard: Option<Guard>) -> Client {
-    let namespace = client.default_namespace().to_owned();
-    Client::new(Named { client: client.clone(), agent, guard }, namespace)
-}
-
-struct Named {
-    client: Client,
-    agent: HeaderValue,
-    guard: Option<Guard>,
-}
-
-impl tower_service::Service<Request<Body>> for Named {
-    type Response = Response<Body>;
-    type Error = kube::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, kube::Error>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), kube::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        request.headers_mut().entry(header::USER_AGENT).or_insert(self.agent.clone());
-        let client = self.client.clone();
+    layered(client, move |client, mut request| {
+        request.headers_mut().entry(header::USER_AGENT).or_insert(agent.clone());
         let reads = [Method::GET, Method::HEAD].contains(request.method());
-        let limit = match &self.guard {
-            Some(guard) if !reads && !guard(WRITE_TIMEOUT) => {
-                return Box::pin(std::future::ready(Err(kube::Error::Service(LATE.into()))));
-            }
-            Some(_) if !reads => WRITE_TIMEOUT,
-            Some(_) | None => ANSWER_TIMEOUT,
+        let limit = match &guard {
+            Some(guard) if !reads && !guard(WRITE_TIMEOUT) => None,
+            Some(_) if !reads => Some(WRITE_TIMEOUT),
+            Some(_) | None => Some(ANSWER_TIMEOUT),
         };
-        Box::pin(async move {
+        async move {
+            let limit = limit.ok_or_else(|| kube::Error::Service(LATE.into()))?;
             let answer = within(limit, client.send(request)).await;
             answer.unwrap_or_else(|| Err(no_answer(limit)))
-        })
-    }
+        }
+    })
 }
 
 /// What something comes to, unless the time is over. A process that was stopped for long finds its
@@ -97,6 +74,10 @@ mod tests {
     use std::convert::Infallible;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, Ordering};
+    use std::task::{Context, Poll};
+
+    use http::{Request, Response};
+    use kube::client::Body;
 
     use super::*;
 

@@ -12,6 +12,7 @@ use tiphys_model::{Exit, Explain, Explanation, chain};
 use crate::kubeconfig::{self, NotRead};
 use crate::patient::patient;
 use crate::request::RequestError;
+use crate::traced::traced;
 use crate::{agent, unreachable};
 
 /// How to reach the cluster, as people say it.
@@ -61,7 +62,7 @@ impl Access {
             }
             (_, error) => RequestError::because("cannot use the kubeconfig")(error).into(),
         })?;
-        let client = unreachable::addressed(&client, target, place);
+        let client = traced(&unreachable::addressed(&client, target, place));
         Ok(agent::named(&patient(&client), agent::PROGRAM))
     }
 

@@ -13,12 +13,14 @@ pub mod excerpt;
 pub mod forward;
 mod kinds;
 mod kubeconfig;
+mod layer;
 pub mod names;
 mod patient;
 mod request;
 #[cfg(any(test, feature = "scripted"))]
 pub mod scripted;
 pub mod stuck;
+mod traced;
 mod unreachable;
 pub mod workload;
 
@@ -28,3 +30,4 @@ pub use encoded::encoded;
 pub use kinds::{Kinds, Listed, ObjectName};
 pub use kube::Client;
 pub use request::{Cause, RequestError, no_answer};
+pub use traced::request_ended;

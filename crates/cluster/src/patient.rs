@@ -1,15 +1,14 @@
 //! One odd answer is asked for again. While an API server starts it knows neither tokens nor roles,
 //! and whatever stands before it may be busy for a moment; none of that means anything.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response, header};
+use http::{HeaderValue, Method, Request, header};
 use kube::Client;
 use kube::client::Body;
+
+use crate::layer::{Answer, layered};
 
 /// How a request ended, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,33 +45,15 @@ fn is_repeatable(request: &Parts) -> bool {
 
 /// The same client, with patience.
 pub(crate) fn patient(client: &Client) -> Client {
-    let namespace = client.default_namespace().to_owned();
-    Client::new(Patient(client.clone()), namespace)
+    layered(client, send)
 }
 
-struct Patient(Client);
-
-impl tower_service::Service<Request<Body>> for Patient {
-    type Response = Response<Body>;
-    type Error = kube::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, kube::Error>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), kube::Error>> {
-        Poll::Ready(Ok(()))
+async fn send(client: Client, request: Request<Body>) -> Answer {
+    // Whoever watches goes on by itself, and a connection that is forwarded is another protocol.
+    let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+    if watches || request.headers().contains_key(header::UPGRADE) {
+        return client.send(request).await;
     }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let client = self.0.clone();
-        // Whoever watches goes on by itself, and a connection that is forwarded is another protocol.
-        let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
-        if watches || request.headers().contains_key(header::UPGRADE) {
-            return Box::pin(async move { client.send(request).await });
-        }
-        Box::pin(send(client, request))
-    }
-}
-
-async fn send(client: Client, request: Request<Body>) -> Result<Response<Body>, kube::Error> {
     let (parts, body) = request.into_parts();
     let body = body.collect_bytes().await?;
     let repeatable = is_repeatable(&parts);
@@ -98,7 +79,7 @@ mod tests {
 
     use serde_json::json;
 
-    use super::*;
+    use super::{Body, Method, Request, is_repeatable, patient};
     use crate::scripted::{self, Answer};
 
     /// The code that somebody gets who is patient, and how often the server was asked.

@@ -2,18 +2,14 @@
 
 use std::error::Error;
 use std::fmt;
-use std::future::Future;
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use http::{Request, Response};
 use kube::Client;
-use kube::client::Body;
 use tiphys_model::chain;
 
 use crate::connect::Target;
+use crate::layer::layered;
 
 /// A request that got no answer.
 #[derive(Debug)]
@@ -124,28 +120,10 @@ impl Error for Unreachable {}
 
 /// The same client, whose failed requests say which cluster did not answer.
 pub(crate) fn addressed(client: &Client, target: Target, place: Option<String>) -> Client {
-    let namespace = client.default_namespace().to_owned();
     let cluster = Arc::new(Cluster { target, place });
-    Client::new(Addressed { client: client.clone(), cluster }, namespace)
-}
-
-struct Addressed {
-    client: Client,
-    cluster: Arc<Cluster>,
-}
-
-impl tower_service::Service<Request<Body>> for Addressed {
-    type Response = Response<Body>;
-    type Error = kube::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, kube::Error>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), kube::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let (client, cluster) = (self.client.clone(), self.cluster.clone());
-        Box::pin(async move {
+    layered(client, move |client, request| {
+        let cluster = cluster.clone();
+        async move {
             client.send(request).await.map_err(|error| match error {
                 kube::Error::Service(source) if is_transport(&*source) => {
                     let reason = Reason::of(&*source);
@@ -153,8 +131,8 @@ impl tower_service::Service<Request<Body>> for Addressed {
                 }
                 error => error,
             })
-        })
-    }
+        }
+    })
 }
 
 /// A failing credential plugin says nothing about the connection.

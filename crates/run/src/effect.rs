@@ -1,5 +1,6 @@
 //! What a run wants done, and what comes back.
 
+use std::fmt;
 use std::sync::Arc;
 
 use tiphys_model::{AppIx, OperationId};
@@ -54,6 +55,24 @@ impl Effect {
             | Effect::Terminate { app }
             | Effect::HandOff { app }
             | Effect::Delete { app } => *app,
+        }
+    }
+}
+
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Effect::Sync { operation, revisions, .. } if revisions.0.is_empty() => {
+                write!(f, "sync (operation {operation})")
+            }
+            Effect::Sync { operation, revisions, .. } => {
+                write!(f, "sync at {revisions} (operation {operation})")
+            }
+            Effect::Refresh { .. } => f.write_str("refresh"),
+            Effect::Read { .. } => f.write_str("read"),
+            Effect::Terminate { .. } => f.write_str("stop the operation"),
+            Effect::HandOff { .. } => f.write_str("release from the hold"),
+            Effect::Delete { .. } => f.write_str("delete"),
         }
     }
 }

@@ -14,7 +14,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use tiphys_model::{Platform, PlatformName};
 
 use crate::failure::Failure;
@@ -37,6 +37,9 @@ pub(crate) use teardown::TeardownArgs;
 #[command(after_help = "Exit codes: 0 done, 1 failed, 2 usage, 3 configuration, 4 credentials, \
     5 not found, 6 unreachable, 7 deadline, 8 held by another run, 130 and 143 interrupted.")]
 pub(crate) struct Args {
+    /// Show decisions and changing requests on stderr; -vv shows all requests
+    #[arg(short, long, global = true, action = ArgAction::Count, display_order = 900)]
+    pub(crate) verbose: u8,
     #[command(subcommand)]
     pub(crate) action: Action,
 }
@@ -99,7 +102,12 @@ pub(crate) enum Action {
     /// Print the JSON Schema of platform files
     Schema,
     /// Print a completion script for a shell
+    ///
+    /// It also completes the names of apps and stacks in the platform file. For bash, put `source
+    /// <(tiphys completion bash)` into ~/.bashrc.
     Completion(CompletionArgs),
+    /// Write the manual pages to a directory
+    Man(ManArgs),
     /// Print the version
     Version,
 }
@@ -323,6 +331,13 @@ fn parse_speed(text: &str) -> Result<Speed, String> {
             .map(Speed::Times)
             .map_err(|_| "a whole number of at least 1, or `max`".to_owned()),
     }
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ManArgs {
+    /// Directory of the pages, such as /usr/local/share/man/man1
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) directory: PathBuf,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -6,6 +6,7 @@ pub(crate) mod configure;
 pub(crate) mod deploy;
 pub(crate) mod health;
 pub(crate) mod init;
+pub(crate) mod man;
 pub(crate) mod plan;
 pub(crate) mod preflight;
 pub(crate) mod rehearse;

@@ -25,8 +25,8 @@ pub(crate) enum Failure {
     App { given: AppName, why: Option<&'static str>, nearest: Option<String> },
     /// The file of `--events` cannot be opened.
     Events { path: PathBuf, error: io::Error },
-    /// A file of `--junit` or `--summary` cannot be opened.
-    ReportFile { path: PathBuf, error: io::Error },
+    /// A file that should be written cannot be.
+    Unwritable { path: PathBuf, error: io::Error },
     /// The data could not be written.
     Output(io::Error),
     /// An operation failed, and can say why.
@@ -61,7 +61,7 @@ impl Failure {
             | Failure::Health(_)
             | Failure::NoBootstrap
             | Failure::Events { .. }
-            | Failure::ReportFile { .. } => Exit::Configuration,
+            | Failure::Unwritable { .. } => Exit::Configuration,
             Failure::Scope { .. } | Failure::App { .. } => Exit::NotFound,
             Failure::NobodyToAsk => Exit::Usage,
             Failure::Explained(error) => error.explain().exit,
@@ -175,11 +175,11 @@ impl Failure {
                 why: Some(error.to_string()),
                 next: Some("choose a writable path with `--events FILE`".to_owned()),
             }),
-            Failure::ReportFile { path, error } => render_notice(&Notice {
-                what: "cannot write the report file".to_owned(),
+            Failure::Unwritable { path, error } => render_notice(&Notice {
+                what: "cannot write the file".to_owned(),
                 place: Some(path.display().to_string()),
                 why: Some(error.to_string()),
-                next: Some("choose a writable path with `--junit` or `--summary`".to_owned()),
+                next: Some("choose a writable path".to_owned()),
             }),
             Failure::Output(error) => render_notice(&Notice {
                 what: "cannot write the output".to_owned(),

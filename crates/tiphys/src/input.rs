@@ -114,6 +114,13 @@ pub(crate) fn platform(file: Option<&Path>) -> Result<Platform, Failure> {
     Ok(platform)
 }
 
+/// The same for what must not say anything: whatever is wrong, there is none.
+pub(crate) fn silently(file: Option<&Path>) -> Option<Platform> {
+    let file = file.unwrap_or(Path::new(DEFAULT));
+    let sources = if is_stdin(file) { return None } else { read(file, Depth::Directory).ok()? };
+    tiphys_spec::platform(&sources).ok()
+}
+
 /// What `--edges-from-waves` means.
 pub(crate) fn sync_waves(edges: bool) -> SyncWaves {
     if edges { SyncWaves::Edges } else { SyncWaves::Ignored }

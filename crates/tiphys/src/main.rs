@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod committed;
+mod completer;
 mod display;
 mod failure;
 mod input;
@@ -14,22 +15,29 @@ mod report_files;
 mod runtime;
 mod stage;
 mod target;
+mod trace;
+mod variables;
 mod written;
 
+use std::env;
 use std::process::ExitCode;
 
-use clap::Parser;
 use tiphys_model::Exit;
 
 use crate::args::{Action, Args};
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
-    let args = match Args::try_parse() {
-        Ok(args) => args,
+    completer::answer();
+    let (args, used) = match variables::parse(env::args_os().collect(), |name| env::var_os(name)) {
+        Ok(parsed) => parsed,
         // Help and version also arrive here; clap knows the stream and the code for each.
         Err(usage) => usage.exit(),
     };
+    trace::start(args.verbose);
+    for variable in used {
+        tracing::info!("{variable} is set");
+    }
     let exit = match run(args) {
         Ok(exit) => exit,
         Err(failure) => {
@@ -57,6 +65,7 @@ fn run(args: Args) -> Result<Exit, Failure> {
         Action::Configure(args) => commands::configure::run(&args),
         Action::Schema => commands::schema::run(),
         Action::Completion(args) => commands::completion::run(&args),
+        Action::Man(args) => commands::man::run(&args),
         Action::Version => commands::version::run(),
     }?;
     Ok(Exit::Done)

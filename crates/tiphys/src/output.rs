@@ -66,10 +66,13 @@ fn buffered(
 }
 
 /// Whether what was written to stdout can be erased again. Where colours are not wanted (`NO_COLOR`,
-/// `CLICOLOR=0`, `TERM=dumb`), all that commands a terminal is left out.
+/// `CLICOLOR=0`, `TERM=dumb`), all that commands a terminal is left out. What is traced (`-v`) would
+/// come between.
 pub(crate) fn can_redraw() -> bool {
     let stdout = io::stdout();
-    stdout.is_terminal() && AutoStream::choice(&stdout) != ColorChoice::Never
+    stdout.is_terminal()
+        && AutoStream::choice(&stdout) != ColorChoice::Never
+        && !tracing::enabled!(tracing::Level::INFO)
 }
 
 /// The columns of the terminal that data goes to, if it goes to one.

@@ -67,7 +67,7 @@ impl ReportFiles {
 fn open(path: &Path) -> Result<(PathBuf, File), Failure> {
     match open_untouched(path) {
         Ok(file) => Ok((path.to_owned(), file)),
-        Err(error) => Err(Failure::ReportFile { path: path.to_owned(), error }),
+        Err(error) => Err(Failure::Unwritable { path: path.to_owned(), error }),
     }
 }
 

@@ -3,14 +3,16 @@
 
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, a panic is the report")]
 
-use std::fs;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{fs, io};
 
 /// A fenced block of a page.
 struct Block {
     /// The page and the line, for people.
     place: String,
+    /// The first word of its info string: the others say where its commands are run.
     language: String,
     text: String,
 }
@@ -39,9 +41,10 @@ fn blocks(page: &Path) -> Vec<Block> {
     for (index, line) in text.lines().enumerate() {
         let indentation = line.len() - line.trim_start().len();
         match (line.trim_start().strip_prefix("```"), open) {
-            (Some(language), None) => {
+            (Some(info), None) => {
                 let place = format!("{name}:{}", index + 1);
-                blocks.push(Block { place, language: language.to_owned(), text: String::new() });
+                let language = info.split_whitespace().next().unwrap_or_default().to_owned();
+                blocks.push(Block { place, language, text: String::new() });
                 open = Some(indentation);
             }
             (Some(_), Some(_)) => open = None,
@@ -95,8 +98,6 @@ fn platform_files_are_valid() {
         };
         let sum = "0".repeat(64);
         let text = text
-            .replace("REPOSITORY", "https://git.example/platform.git")
-            .replace("\"SUM\"", &format!("\"{sum}\""))
             .replace("\"…\"", &format!("\"{sum}\""))
             .replace("https://…", "https://example.org")
             .replace("      …\n", "      AAAA\n");
@@ -106,6 +107,23 @@ fn platform_files_are_valid() {
         checked += 1;
     }
     assert!(checked >= 10, "{checked}");
+}
+
+#[test]
+fn the_starter_is_valid_and_its_root_app_creates_its_apps() {
+    let starter = root().join("examples/starter");
+    let ran = run(&starter, &["plan"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.printed);
+    let entries = fs::read_dir(starter.join("apps")).unwrap();
+    let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+    let apps: BTreeSet<String> = entries.map(name).collect();
+    for app in &apps {
+        assert!(ran.printed.contains(&format!(" {app} ")), "{app}: {}", ran.printed);
+    }
+    let values = fs::read_to_string(starter.join("root/values.yaml")).unwrap();
+    let listed = values.lines().find_map(|line| line.strip_prefix("apps: [")?.strip_suffix(']'));
+    let listed: BTreeSet<String> = listed.unwrap().split(", ").map(str::to_owned).collect();
+    assert_eq!(listed, apps);
 }
 
 /// The arguments of a command in a line of a shell block, if it is one of ours.
@@ -136,6 +154,28 @@ fn commands_are_understood() {
         }
     }
     assert!(checked >= 30, "{checked}");
+}
+
+/// The variables between backticks at the beginning of the rows of a table, or in helps.
+fn variables(text: &str, before: &str, after: char) -> BTreeSet<String> {
+    let found = text.split(before).skip(1).filter_map(|rest| rest.split(after).next());
+    found.filter(|name| name.starts_with("TIPHYS_")).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_table_of_variables_is_that_of_the_program() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| run(directory.path(), args).printed;
+    let page = fs::read_to_string(root().join("docs/command-line.md")).unwrap();
+    let (_, rest) = page.split_once("| variable | flag |").unwrap();
+    let shown = variables(rest.split("\n\n").next().unwrap(), "| `", '`');
+    let help = run(&["--help"]);
+    let actions = help.split("Commands:").nth(1).unwrap().split("\n\n").next().unwrap();
+    let actions = actions.lines().filter_map(|line| line.split_whitespace().next());
+    // Without line breaks of a narrow terminal.
+    let helps: String = actions.map(|action| run(&["help", action])).collect();
+    let helps = helps.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(shown, variables(&helps, "[env: ", ']'));
 }
 
 fn readme() -> Vec<Block> {

@@ -1,6 +1,6 @@
 //! One request to Argo CD's API, and what its answers mean.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::{Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full};
@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::{REQUEST_TIMEOUT, RestClient, Token};
 use crate::messages::{BLOCKED_BY_WINDOW, OPERATION_IN_PROGRESS};
-use tiphys_cluster::agent;
+use tiphys_cluster::{agent, request_ended};
 use tiphys_model::chain;
 
 /// How long a large answer may take over a slow link.
@@ -99,7 +99,10 @@ impl RestClient {
         let mut renewals = 0;
         loop {
             let used = self.token.as_ref().map(Token::now);
+            let began = Instant::now();
             let answer = self.exchange_once(method.clone(), path, body, timeout).await;
+            let outcome = answer.as_ref().map_or_else(ToString::to_string, |_| "ok".to_owned());
+            request_ended("argocd", &method, path, &outcome, began);
             let (Some(token), Some(used), Err(CallError::Refused { refusal, .. })) =
                 (&self.token, used, &answer)
             else {

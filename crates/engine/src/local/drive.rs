@@ -217,6 +217,13 @@ impl Local<'_> {
         }
         self.schedule.complete(app, self.driver.machine().step(app), &mut seen);
         let version = seen.version;
+        tracing::debug!(
+            "{}: {}, {} at {}",
+            application.name(),
+            seen.sync,
+            seen.health,
+            seen.revisions
+        );
         self.step(Input::Observed { app, version, seen: Some(Arc::new(seen)) })?;
         self.schedule_probe(app);
         Ok(())
@@ -325,11 +332,19 @@ impl Local<'_> {
                 // Its turn may have come because of another app, without a look at it.
                 self.schedule_probe(app);
             }
+            if let Some(app) = event.app() {
+                tracing::debug!(
+                    "{}: now {:?}",
+                    self.name(app),
+                    self.driver.machine().step(app).phase
+                );
+            }
             (self.events)(now, event);
         }
         for effect in effects {
             let (effects, incoming) = (self.effects.clone(), self.incoming.clone());
             let name = self.name(effect.app());
+            tracing::info!("{name}: {effect}");
             let sync_timeout = self.driver.machine().plan().app(effect.app()).app.timeouts.sync;
             let seen = self.driver.seen(effect.app()).map(|seen| seen.version);
             tokio::spawn(async move {

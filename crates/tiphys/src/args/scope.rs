@@ -1,8 +1,10 @@
 //! `--scope`.
 
 use clap::Args as ClapArgs;
+use clap_complete::ArgValueCompleter;
 use tiphys_model::{Platform, Scope};
 
+use crate::completer;
 use crate::failure::Failure;
 
 /// The scopes that were given. They are read when the platform is known: an error names the scope
@@ -11,7 +13,7 @@ use crate::failure::Failure;
 pub(crate) struct ScopeArgs {
     /// Apps to act on: `platform`, `stack:NAME` or `app:NAME`; `*` is a wildcard; repeatable
     /// [default: platform]
-    #[arg(long = "scope", value_name = "SCOPE")]
+    #[arg(long = "scope", value_name = "SCOPE", add = ArgValueCompleter::new(completer::scopes))]
     given: Vec<String>,
 }
 

@@ -1,8 +1,10 @@
 //! Arguments of what looks at a platform: `validate`, `status` and `why`.
 
 use clap::Args as ClapArgs;
+use clap_complete::ArgValueCompleter;
 
 use super::{ClusterArgs, DeployedArgs, DocumentFormat, ReportArgs, ScopeArgs};
+use crate::completer;
 
 /// Which platform, on which cluster.
 #[derive(Debug, ClapArgs)]
@@ -42,7 +44,7 @@ pub(crate) struct StatusArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct WhyArgs {
     /// The app
-    #[arg(value_name = "APP")]
+    #[arg(value_name = "APP", add = ArgValueCompleter::new(completer::apps))]
     pub(crate) app: String,
     #[command(flatten)]
     pub(crate) look: LookArgs,

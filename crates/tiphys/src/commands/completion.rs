@@ -1,13 +1,11 @@
-//! `tiphys completion`: scripts for shells.
+//! `tiphys completion`: what a shell has to be told.
 
-use clap::CommandFactory;
-
-use crate::args::{Args, CompletionArgs};
+use crate::args::CompletionArgs;
+use crate::completer;
 use crate::failure::Failure;
 use crate::output;
 
 pub(crate) fn run(args: &CompletionArgs) -> Result<(), Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Args::command(), "tiphys", &mut script);
+    let script = completer::registration(args.shell).map_err(Failure::Output)?;
     output::data(|out| out.write_all(&script))
 }
