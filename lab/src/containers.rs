@@ -11,6 +11,8 @@ use crate::home::Home;
 pub(crate) const BRIDGE: &str = "tiphys0";
 pub(crate) const POD_RANGE: &str = "10.244.0.0/24";
 pub const PAUSE_IMAGE: &str = "tiphys.lab/pause:1";
+/// The name that the same image has for `examples/starter`: elsewhere it is a public one.
+pub(crate) const PUBLIC_PAUSE_IMAGE: &str = "registry.k8s.io/pause:3.10";
 /// Kubernetes keeps its containers and images here.
 const NAMESPACE: &str = "k8s.io";
 

@@ -4,9 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, a panic is the report")]
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{fs, io};
 
 /// A fenced block of a page.
 struct Block {
@@ -115,8 +115,8 @@ fn the_starter_is_valid_and_its_root_app_creates_its_apps() {
     let ran = run(&starter, &["plan"]);
     assert_eq!(ran.code, Some(0), "{}", ran.printed);
     let entries = fs::read_dir(starter.join("apps")).unwrap();
-    let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
-    let apps: BTreeSet<String> = entries.map(name).collect();
+    let apps = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let apps: BTreeSet<String> = apps.collect();
     for app in &apps {
         assert!(ran.printed.contains(&format!(" {app} ")), "{app}: {}", ran.printed);
     }

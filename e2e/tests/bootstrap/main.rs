@@ -5,6 +5,7 @@
 
 mod ansible;
 mod failure;
+mod getting_started;
 mod journey;
 mod kills;
 mod policy;
@@ -23,6 +24,11 @@ fn main() -> ExitCode {
         Case::new(
             "an_empty_cluster_becomes_the_platform_and_is_empty_again",
             journey::there_and_back,
+        )
+        .disruptive(),
+        Case::new(
+            "the_page_getting_started_works_from_its_text",
+            getting_started::works_from_its_text,
         )
         .disruptive(),
         Case::new("bootstrap_refuses_before_it_changes_anything", failure::before_anything)

@@ -30,10 +30,14 @@ impl Cluster {
     }
 
     fn load_pause(&self) -> Result<(), LabError> {
-        if containers::has(&self.home, containers::PAUSE_IMAGE)? {
+        // A lab of an earlier version has only the first.
+        if containers::has(&self.home, containers::PAUSE_IMAGE)?
+            && containers::has(&self.home, containers::PUBLIC_PAUSE_IMAGE)?
+        {
             return Ok(());
         }
         let image = Image::new(containers::PAUSE_IMAGE)
+            .also(containers::PUBLIC_PAUSE_IMAGE)
             .file("pause", &self.artifacts.binary("pause")?, 0o755)
             .entrypoint(&["/pause"]);
         self.load_image(&image, &self.home.make("images")?.join("pause.tar"))
