@@ -189,6 +189,17 @@ pub enum Hold {
     Always,
 }
 
+impl Hold {
+    /// As platform files write it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Hold::DuringRun => "during-run",
+            Hold::Always => "always",
+        }
+    }
+}
+
 /// Apps of which only a few may be in progress at a time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Group {

@@ -5,6 +5,7 @@
 
 pub mod advice;
 mod definitions;
+mod difference;
 mod document;
 mod paths;
 mod schedule;
@@ -12,6 +13,7 @@ mod scope;
 mod start_queue;
 
 pub use definitions::HEALTH_DEFINITIONS;
+pub use difference::{Change, ChangedApp, NewApp, PlanDifference, Setting, Start};
 pub use document::{API_VERSION, PlanDocument};
 pub use scope::{Reach, UnknownScope};
 pub use start_queue::StartQueue;

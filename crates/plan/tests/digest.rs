@@ -17,7 +17,7 @@ use tiphys_model::platform::{AppType, Dependency, Group, Hold};
 use tiphys_model::{
     AppIx, AppName, Criterion, GroupName, Platform, PlatformName, Scope, StackName,
 };
-use tiphys_plan::PlanDocument;
+use tiphys_plan::{PlanDifference, PlanDocument};
 
 use crate::common::{graph, platforms, scoped_platforms};
 
@@ -123,6 +123,18 @@ const COVERED_EDGES: [(&str, EdgeChange); 2] = [
 
 const SECOND: Duration = Duration::from_secs(1);
 
+/// Whether the difference of two platforms says what has changed, both ways.
+fn is_told(old: &Platform, new: &Platform) -> bool {
+    let plan = |platform| tiphys_plan::plan(platform, &Scope::Platform).unwrap();
+    let (old, new) = (plan(old), plan(new));
+    let tells = |difference: &PlanDifference| {
+        let PlanDifference { added, removed, changed, settings, .. } = difference;
+        !(added.is_empty() && removed.is_empty() && changed.is_empty() && settings.is_empty())
+    };
+    assert!(!tells(&PlanDifference::new(&old, &old)));
+    tells(&PlanDifference::new(&old, &new)) && tells(&PlanDifference::new(&new, &old))
+}
+
 fn more(number: NonZeroU32) -> NonZeroU32 {
     number.checked_add(1).unwrap()
 }
@@ -164,6 +176,7 @@ proptest! {
             changed.graph = graph(&changed.apps);
             let same = digests.insert(digest(&changed), what);
             prop_assert_eq!(same, None, "{} has the same digest", what);
+            prop_assert!(is_told(&platform, &changed), "{}", what);
         }
     }
 
@@ -181,6 +194,7 @@ proptest! {
             change(&mut changed.apps[at].dependencies);
             changed.graph = graph(&changed.apps);
             prop_assert_ne!(digest(&changed), before.clone(), "{}", what);
+            prop_assert!(is_told(&platform, &changed), "{}", what);
         }
         // The same number of edges, one of them to another app.
         let mut moved = platform.clone();

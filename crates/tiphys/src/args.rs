@@ -121,7 +121,14 @@ pub(crate) struct PlanArgs {
     /// In GitHub Actions, problems and warnings are annotations of the file, too.
     #[arg(long, conflicts_with = "output")]
     pub(crate) check: bool,
-    /// Output format
+    /// Show what changes from another plan: that of a platform file, or `deployed` for what the
+    /// cluster stores
+    #[arg(long, value_name = "OLD", conflicts_with_all = ["check", "given"], value_hint = ValueHint::AnyPath)]
+    pub(crate) diff: Option<PathBuf>,
+    /// For `--diff deployed`
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+    /// Output format; with `--diff`: table, json, yaml or markdown
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: PlanFormat,
 }
@@ -280,6 +287,8 @@ pub(crate) enum PlanFormat {
     Dot,
     /// For Markdown that renders Mermaid
     Mermaid,
+    /// For a merge request
+    Markdown,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -41,6 +41,8 @@ pub(crate) enum Failure {
     Plan { wanted: String, found: String },
     /// A teardown wants to ask, and there is no terminal.
     NobodyToAsk,
+    /// Flags that do not go together.
+    Usage { what: String, next: String },
     /// The program contradicts itself.
     Bug(String),
 }
@@ -63,7 +65,7 @@ impl Failure {
             | Failure::Events { .. }
             | Failure::Unwritable { .. } => Exit::Configuration,
             Failure::Scope { .. } | Failure::App { .. } => Exit::NotFound,
-            Failure::NobodyToAsk => Exit::Usage,
+            Failure::NobodyToAsk | Failure::Usage { .. } => Exit::Usage,
             Failure::Explained(error) => error.explain().exit,
             Failure::Output(_) | Failure::Runtime(_) | Failure::Bug(_) => Exit::Failed,
         }
@@ -180,6 +182,12 @@ impl Failure {
                 place: Some(path.display().to_string()),
                 why: Some(error.to_string()),
                 next: Some("choose a writable path".to_owned()),
+            }),
+            Failure::Usage { what, next } => render_notice(&Notice {
+                what: what.clone(),
+                place: None,
+                why: None,
+                next: Some(next.clone()),
             }),
             Failure::Output(error) => render_notice(&Notice {
                 what: "cannot write the output".to_owned(),

@@ -50,9 +50,25 @@ spec:
   stacks: [{ name: all, apps: [{ name: a }, { name: b }, { name: c }, { name: d }] }]
 ";
 
+/// The same after some time.
+const WIDE: &str = "
+apiVersion: tiphys.dev/v1alpha1
+kind: Platform
+metadata: { name: narrow }
+spec:
+  concurrency: 4
+  stacks:
+    - name: all
+      apps:
+        - { name: a, typical: 3m, tolerateDrift: [Secret/a] }
+        - { name: b, dependsOn: [a, { app: c, optional: true }] }
+        - { name: c }
+    - { name: new, apps: [{ name: e, dependsOn: [b] }] }
+";
+
 /// Name, arguments and exit code. They run where there is no `platform.yaml`, so on the bundled
 /// reference platform.
-const CASES: [(&str, &str, i32); 43] = [
+const CASES: [(&str, &str, i32); 50] = [
     ("plan-table", "plan", 0),
     ("plan-json", "plan -o json", 0),
     ("plan-yaml", "plan -o yaml", 0),
@@ -60,6 +76,13 @@ const CASES: [(&str, &str, i32); 43] = [
     ("plan-check", "plan --check -f late.yaml", 0),
     ("plan-check-of-a-wrong-file", "plan --check -f wrong.yaml", 3),
     ("plan-mermaid", "plan -o mermaid", 0),
+    ("plan-markdown", "plan --scope stack:security -o markdown", 0),
+    ("plan-diff", "plan -f wide.yaml --diff narrow.yaml", 0),
+    ("plan-diff-markdown", "plan -f wide.yaml --diff narrow.yaml -o markdown", 0),
+    ("plan-diff-json", "plan -f wide.yaml --diff narrow.yaml -o json", 0),
+    ("plan-diff-yaml", "plan -f wide.yaml --diff narrow.yaml -o yaml", 0),
+    ("plan-diff-of-the-same", "plan -f narrow.yaml --diff narrow.yaml", 0),
+    ("plan-diff-as-a-graph", "plan --diff narrow.yaml -o dot", 2),
     ("waves-plan", "plan --from-applications waves", 0),
     ("waves-plan-with-edges", "plan --from-applications waves --edges-from-waves", 0),
     ("waves-init", "init --from-applications waves", 0),
@@ -122,6 +145,7 @@ fn actions_print_and_exit_as_before() {
     fs::write(elsewhere.path().join("waves/applications.yaml"), WAVES).unwrap();
     fs::write(elsewhere.path().join("late.yaml"), LATE).unwrap();
     fs::write(elsewhere.path().join("narrow.yaml"), NARROW).unwrap();
+    fs::write(elsewhere.path().join("wide.yaml"), WIDE).unwrap();
     fs::write(elsewhere.path().join("wrong.yaml"), NARROW.replace("{ name: d }", "{ nmae: d }"))
         .unwrap();
     let mut transcripts = BTreeMap::new();

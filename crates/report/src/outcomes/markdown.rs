@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{AppOutcome, AppResult, Outcomes};
 use crate::clock::took;
-use crate::harmless::one_line;
+use crate::markdown::text;
 
 /// A heading, what went wrong, and all apps folded away.
 pub struct OutcomesMarkdown<'a>(pub &'a Outcomes);
@@ -42,22 +42,4 @@ impl fmt::Display for OutcomesMarkdown<'_> {
         }
         writeln!(f, "\n</details>")
     }
-}
-
-/// On one line of a table, and nothing but text.
-fn text(text: impl AsRef<str>) -> String {
-    let mut plain = String::new();
-    for c in one_line(text.as_ref()).chars() {
-        match c {
-            '&' => plain.push_str("&amp;"),
-            '<' => plain.push_str("&lt;"),
-            '>' => plain.push_str("&gt;"),
-            '|' | '`' | '*' | '_' | '[' | ']' | '\\' | '#' => {
-                plain.push('\\');
-                plain.push(c);
-            }
-            c => plain.push(c),
-        }
-    }
-    plain
 }

@@ -1,11 +1,13 @@
 //! `tiphys plan`: order, layers, critical path, estimate, digest.
 
+mod diff;
+
 use std::io::{self, Write};
 
 use tiphys_model::{Plan, Platform, Scope};
 use tiphys_plan::{PlanDocument, Reach, advice};
 use tiphys_report::{
-    PlanTable, Timeline, github_annotations, github_warning, plan_dot, plan_mermaid,
+    PlanMarkdown, PlanTable, Timeline, github_annotations, github_warning, plan_dot, plan_mermaid,
 };
 
 use crate::args::{PlanArgs, PlanFormat};
@@ -19,6 +21,9 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
     let platform = args.platform.read()?;
     let plan = plan(&platform, &args.platform.scope.of(&platform)?)?;
     warn(&plan);
+    if let Some(old) = &args.diff {
+        return diff::run(args, old, &plan, &platform);
+    }
     match args.output {
         PlanFormat::Table => output::text(|out| write(out, &plan, PlanFormat::Table)),
         format => output::data(|out| write(out, &plan, format)),
@@ -81,6 +86,7 @@ fn write(mut out: &mut dyn Write, plan: &Plan, format: PlanFormat) -> io::Result
             serde_saphyr::to_io_writer(&mut out, &PlanDocument::new(plan)).map_err(io::Error::other)
         }
         PlanFormat::Dot => out.write_all(plan_dot(plan).as_bytes()),
+        PlanFormat::Markdown => write!(out, "{}", PlanMarkdown(plan)),
         PlanFormat::Mermaid => out.write_all(plan_mermaid(plan).as_bytes()),
     }
 }

@@ -1,0 +1,66 @@
+//! `tiphys plan --diff`: what changes from another plan.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use tiphys_model::{Plan, Platform, Scope};
+use tiphys_plan::PlanDifference;
+use tiphys_report::{PlanDifferenceMarkdown, PlanDifferenceText};
+
+use crate::args::{DeployedArgs, PlanArgs, PlanFormat};
+use crate::failure::Failure;
+use crate::{input, located, output};
+
+/// What is not a file, but the platform in the cluster.
+const DEPLOYED: &str = "deployed";
+
+pub(super) fn run(
+    args: &PlanArgs,
+    old: &Path,
+    new: &Plan,
+    platform: &Platform,
+) -> Result<(), Failure> {
+    let old = if old == Path::new(DEPLOYED) {
+        deployed(args, platform)?
+    } else {
+        input::platform(Some(old))?
+    };
+    let difference = PlanDifference::new(&super::plan(&old, &Scope::default())?, new);
+    let write = |out: &mut dyn Write| write(out, &difference, args.output);
+    match args.output {
+        PlanFormat::Table => output::text(write),
+        PlanFormat::Json | PlanFormat::Yaml | PlanFormat::Markdown => output::data(write),
+        PlanFormat::Dot | PlanFormat::Mermaid => Err(Failure::Usage {
+            what: "`--diff` cannot be printed as a graph".to_owned(),
+            next: "choose `-o table`, `-o markdown`, `-o json` or `-o yaml`".to_owned(),
+        }),
+    }
+}
+
+/// The platform of the same name, as it was deployed last.
+fn deployed(args: &PlanArgs, platform: &Platform) -> Result<Platform, Failure> {
+    let deployed = DeployedArgs {
+        file: None,
+        name: Some(platform.name.clone()),
+        namespace: platform.argocd.namespace.clone(),
+    };
+    Ok(located::described(&deployed, &args.cluster.access(), located::Prefer::Cluster)?.platform)
+}
+
+fn write(
+    mut out: &mut dyn Write,
+    difference: &PlanDifference,
+    format: PlanFormat,
+) -> io::Result<()> {
+    match format {
+        PlanFormat::Json => {
+            serde_json::to_writer_pretty(&mut out, difference)?;
+            writeln!(out)
+        }
+        PlanFormat::Yaml => {
+            serde_saphyr::to_io_writer(&mut out, difference).map_err(io::Error::other)
+        }
+        PlanFormat::Markdown => write!(out, "{}", PlanDifferenceMarkdown(difference)),
+        _ => write!(out, "{}", PlanDifferenceText(difference)),
+    }
+}
