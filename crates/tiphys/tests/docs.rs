@@ -136,15 +136,24 @@ fn arguments(line: &str) -> Option<Vec<String>> {
     Some(given.split_whitespace().map(|word| word.trim_matches(['\'', '"']).to_owned()).collect())
 }
 
+/// The command of a step in a file of a pipeline.
+fn pipeline_command(line: &str) -> Option<&str> {
+    let line = line.trim_start().trim_start_matches("- ");
+    line.strip_prefix("run: ").or_else(|| line.strip_prefix("script: "))
+}
+
 #[test]
 fn commands_are_understood() {
     let directory = tempfile::tempdir().unwrap();
     let mut checked = 0;
     for Block { place, language, text } in all_blocks() {
-        if language != "sh" {
-            continue;
-        }
-        for mut args in text.lines().filter_map(arguments) {
+        let commands: Vec<&str> = match language.as_str() {
+            "sh" => text.lines().collect(),
+            // Pipelines.
+            "yaml" => text.lines().filter_map(pipeline_command).collect(),
+            _ => continue,
+        };
+        for mut args in commands.into_iter().filter_map(arguments) {
             // Whatever is not understood before is an error all the same.
             args.push("--help".to_owned());
             let args: Vec<&str> = args.iter().map(String::as_str).collect();

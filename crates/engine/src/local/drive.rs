@@ -332,13 +332,6 @@ impl Local<'_> {
                 // Its turn may have come because of another app, without a look at it.
                 self.schedule_probe(app);
             }
-            if let Some(app) = event.app() {
-                tracing::debug!(
-                    "{}: now {:?}",
-                    self.name(app),
-                    self.driver.machine().step(app).phase
-                );
-            }
             (self.events)(now, event);
         }
         for effect in effects {
