@@ -43,6 +43,8 @@ pub struct PlatformRepository {
     pub concurrency: Option<u32>,
     /// The run's own deadline.
     pub timeout: Option<Duration>,
+    /// The root app renders the platform file, too.
+    pub carries_its_file: bool,
     pub apps: Vec<AppSource>,
 }
 
@@ -81,6 +83,7 @@ impl PlatformRepository {
             hold: None,
             concurrency: None,
             timeout: None,
+            carries_its_file: false,
             apps: Vec::new(),
         }
     }
@@ -106,7 +109,11 @@ impl PlatformRepository {
     #[must_use]
     pub fn files(&self) -> Files {
         let mut files = chart::files(self);
-        files.insert("platform.yaml".to_owned(), platform_file::write(self));
+        let platform = platform_file::write(self);
+        if self.carries_its_file {
+            files.extend(chart::with_platform_file(&self.name, &platform));
+        }
+        files.insert("platform.yaml".to_owned(), platform);
         for app in &self.apps {
             let text = app.behaviour.manifests(&app.name, app.generation);
             files.insert(format!("apps/{}/app.yaml", app.name), text);

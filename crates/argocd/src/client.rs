@@ -5,6 +5,7 @@ pub mod finalizers;
 
 use kube::Client;
 use kube::api::DynamicObject;
+use serde_json::Value;
 use tiphys_model::Platform;
 use tiphys_model::platform::ArgoCdAccess;
 
@@ -16,7 +17,7 @@ use crate::rest::{CallError, RenderedApplication, RestClient, SyncRequest};
 use fields::FieldsClient;
 use tiphys_cluster::agent::Guard;
 use tiphys_cluster::names::Purpose;
-use tiphys_run::Stamp;
+use tiphys_run::{Revisions, Stamp};
 
 /// One of the two ways. Both mean the same.
 #[derive(Clone)]
@@ -99,6 +100,18 @@ impl ArgoCdClient {
     ) -> Result<Option<Vec<RenderedApplication>>, CallError> {
         match self {
             ArgoCdClient::Rest(api) => api.render(set, project).await.map(Some),
+            ArgoCdClient::Fields(_) => Ok(None),
+        }
+    }
+
+    /// The objects that an Application renders at these revisions; only Argo CD's API can say that.
+    pub async fn manifests_at(
+        &self,
+        app: &AppAddress,
+        revisions: &Revisions,
+    ) -> Result<Option<Vec<Value>>, CallError> {
+        match self {
+            ArgoCdClient::Rest(api) => api.manifests_at(app, revisions).await.map(Some),
             ArgoCdClient::Fields(_) => Ok(None),
         }
     }

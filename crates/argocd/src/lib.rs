@@ -14,6 +14,7 @@ pub mod destination;
 pub mod hooks;
 pub mod installation;
 pub mod messages;
+pub mod platform_file;
 mod refresh;
 pub mod rest;
 pub mod sync_windows;

@@ -23,6 +23,7 @@ use tiphys_state::lease::{Lease, LeaseError};
 use crate::engine::{Engine, RunError, Setup};
 use crate::frozen::{self, FrozenOperations};
 use crate::generators::{self, GeneratorError, Generators};
+use crate::root_source::{PlatformFileError, RootSource};
 use crate::run_update::RunUpdate;
 use crate::signals::{SignalError, Signals};
 use other_clusters::CriteriaOnOtherClusters;
@@ -50,12 +51,12 @@ pub struct Deploy {
     pub engine: Engine,
     /// Who this is, for who finds the Lease taken.
     pub identity: String,
-    /// Whether the platform file is the one at this revision.
-    pub check: Check,
+    /// Whether the platform file is the one that Git has, if that matters.
+    pub check: Option<Check>,
 }
 
-/// Asked once the revision is known, before anything is changed.
-pub type Check = Box<dyn Fn(&Revisions) -> Result<(), Refused> + Send>;
+/// Asked once it is known what Git has, before anything is changed.
+pub type Check = Box<dyn Fn(&RootSource) -> Result<(), Refused> + Send>;
 /// Why the caller does not want this revision.
 pub type Refused = Box<dyn Explain + Send + Sync>;
 
@@ -72,6 +73,7 @@ pub enum DeployError {
     Hold(#[from] HoldError),
     Generators(#[from] GeneratorError),
     Graph(#[from] GraphError),
+    PlatformFile(#[from] PlatformFileError),
     Run(#[from] RunError),
     OtherClusters(#[from] CriteriaOnOtherClusters),
     Request(#[from] RequestError),
@@ -89,6 +91,7 @@ impl Explain for DeployError {
             DeployError::Hold(error) => error.explain(),
             DeployError::Generators(error) => error.explain(),
             DeployError::Graph(error) => error.explain(),
+            DeployError::PlatformFile(error) => error.explain(),
             DeployError::Run(error) => error.explain(),
             DeployError::OtherClusters(error) => error.explain(),
             DeployError::Request(error) => error.explain(),
@@ -310,7 +313,10 @@ impl Deploy {
         claim::refuse_projects_of_others(&self.client, &self.platform).await?;
         claim::refuse_namesakes(&self.client, &self.platform).await?;
         if has_root_app {
-            (self.check)(&generators.newest().await?).map_err(DeployError::Refused)?;
+            let revisions = generators.newest().await?;
+            if let Some(check) = &self.check {
+                check(&generators.root_source(revisions).await?).map_err(DeployError::Refused)?;
+            }
         }
         if self.plan.apps.iter().any(|app| !app.app.health.is_empty()) {
             let there = applications.list(|a| all.contains(a.name())).await?;

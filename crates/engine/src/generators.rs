@@ -8,7 +8,7 @@
 mod children;
 mod difference;
 mod error;
-mod one;
+pub(crate) mod one;
 mod pinned;
 mod sets;
 mod settled;
@@ -36,6 +36,7 @@ use tiphys_cluster::names;
 use tiphys_state::hold::Hold;
 
 use crate::created::{Generator, created};
+use crate::root_source::{PlatformFileError, RootSource};
 pub use error::GeneratorError;
 
 /// How long ApplicationSets and their controller may take to make Applications.
@@ -65,6 +66,14 @@ impl Generators<'_> {
     /// What the root app's source is at now.
     pub(crate) async fn newest(&self) -> Result<Revisions, GeneratorError> {
         Ok(self.refresh(&self.root()).await?.1.revisions)
+    }
+
+    /// What the root app's source has there.
+    pub(crate) async fn root_source(
+        &self,
+        revisions: Revisions,
+    ) -> Result<RootSource, PlatformFileError> {
+        RootSource::at(revisions, self.argocd, &self.root(), &self.platform.name).await
     }
 
     /// Brings the root app to the newest commit, and what it has created that creates Applications

@@ -13,6 +13,7 @@ mod generators;
 mod local;
 #[cfg(test)]
 mod rights;
+mod root_source;
 mod run_update;
 mod signals;
 pub mod teardown;
@@ -22,9 +23,11 @@ mod testkit;
 pub use deploy::{Check, Deploy, DeployError, Refused};
 pub use engine::{Engine, RunError};
 pub use generators::GeneratorError;
+pub use root_source::{PlatformFileError, RootSource};
 pub use run_update::RunUpdate;
 pub use signals::{SignalError, Signals};
 pub use teardown::{
     Extent, ForcedFinalizer, Kept, Leftover, Others, Teardown, TeardownError, TeardownOptions,
     TeardownOutcome, TeardownPreview,
 };
+pub use tiphys_argocd::platform_file::{self, PlatformFiles};

@@ -29,13 +29,27 @@ pub use document::API_VERSION;
 pub use nearest::nearest;
 pub use source::{NotText, Source, SourceIx, Sources, Span};
 
-use tiphys_model::Platform;
+use tiphys_model::platform::ArgoCd;
+use tiphys_model::{Graph, Platform, PlatformName};
 
 /// The JSON Schema of platform files.
 pub const PLATFORM_SCHEMA: &str = include_str!("../../../schema/platform.v1alpha1.json");
 
 /// The largest platform, in bytes over all of its files.
 pub const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// A platform of which nothing is known but its name and where Argo CD is: the rest is what a file
+/// would say that says nothing.
+#[must_use]
+pub fn named(name: PlatformName, namespace: String) -> Platform {
+    let nothing = document::SpecDocument::default();
+    let head = resolve::head(name, nothing, &mut Diagnostics::default());
+    let resolve::Head { name, environment, source, argocd, bootstrap, policies, teardown, .. } =
+        head;
+    let argocd = ArgoCd { namespace, has_root_app: true, ..argocd };
+    let (apps, graph) = (Vec::new(), Graph::new(0, &[]));
+    Platform { name, environment, source, argocd, bootstrap, policies, teardown, apps, graph }
+}
 
 /// Reads the files of one platform: one file, or the files of a directory in byte order.
 pub fn platform(sources: &Sources) -> Result<Platform, Diagnostics> {

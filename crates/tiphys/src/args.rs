@@ -4,6 +4,7 @@ mod bootstrap;
 mod configure;
 mod format;
 mod health;
+mod named;
 mod preflight;
 mod reports;
 mod scope;
@@ -18,12 +19,13 @@ use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint
 use tiphys_model::{Platform, PlatformName};
 
 use crate::failure::Failure;
-use crate::input;
+use crate::{git, input};
 
 pub(crate) use bootstrap::BootstrapArgs;
 pub(crate) use configure::{ConfigureArgs, CredentialsArgs, RotateArgs, SetupArgs};
 pub(crate) use format::{DocumentFormat, RunFormat};
 pub(crate) use health::{HealthAction, HealthArgs, HealthTestArgs};
+pub(crate) use named::NamedArgs;
 pub(crate) use preflight::{PreflightArgs, PreflightFormat};
 pub(crate) use reports::ReportArgs;
 pub(crate) use scope::ScopeArgs;
@@ -125,9 +127,6 @@ pub(crate) struct PlanArgs {
     /// cluster stores
     #[arg(long, value_name = "OLD", conflicts_with_all = ["check", "given"], value_hint = ValueHint::AnyPath)]
     pub(crate) diff: Option<PathBuf>,
-    /// For `--diff deployed`
-    #[command(flatten)]
-    pub(crate) cluster: ClusterArgs,
     /// Output format; with `--diff`: table, json, yaml or markdown
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: PlanFormat,
@@ -163,7 +162,7 @@ pub(crate) struct PlatformArgs {
     ///
     /// Dependencies are read from annotations: `tiphys.dev/depends-on: "a,b?"` (`?` means
     /// optional), `tiphys.dev/stack`, `tiphys.dev/type`. Subdirectories are read, too.
-    #[arg(long, value_name = "DIR", conflicts_with = "file", value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["file", "name"], value_hint = ValueHint::DirPath)]
     pub(crate) from_applications: Option<PathBuf>,
     /// Turn sync waves into dependencies: each app depends on all apps of the previous wave
     ///
@@ -173,17 +172,24 @@ pub(crate) struct PlatformArgs {
     #[arg(long, requires = "from_applications", conflicts_with = "file")]
     pub(crate) edges_from_waves: bool,
     #[command(flatten)]
+    pub(crate) named: NamedArgs,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+    #[command(flatten)]
     pub(crate) scope: ScopeArgs,
 }
 
 impl PlatformArgs {
     pub(crate) fn read(&self) -> Result<Platform, Failure> {
-        match &self.from_applications {
-            Some(directory) => {
+        match (&self.from_applications, &self.named.name) {
+            (Some(directory), _) => {
                 let waves = input::sync_waves(self.edges_from_waves);
                 input::platform_from_applications(directory, waves)
             }
-            None => input::platform(self.file.as_deref()),
+            (None, Some(name)) => {
+                git::platform(&self.cluster.access(), &self.named.namespace, name)
+            }
+            (None, None) => input::platform(self.file.as_deref()),
         }
     }
 }
@@ -195,6 +201,8 @@ pub(crate) struct OwnPlatformArgs {
     #[arg(short, long, value_name = "PLATFORM", value_hint = ValueHint::AnyPath)]
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) named: NamedArgs,
+    #[command(flatten)]
     pub(crate) scope: ScopeArgs,
 }
 
@@ -202,7 +210,7 @@ impl OwnPlatformArgs {
     /// As arguments of a command to run again.
     pub(crate) fn repeat(&self) -> String {
         let file = self.file.iter().map(|file| format!(" -f {}", file.display()));
-        file.chain(self.scope.repeat()).collect()
+        file.chain(self.named.repeat()).chain(self.scope.repeat()).collect()
     }
 }
 

@@ -12,11 +12,30 @@ use crate::input;
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.explain())]
 pub(crate) enum CommittedError {
-    Differs { files: Vec<String>, revision: String },
-    NoRepository { file: PathBuf, git: String },
-    NoCommit { file: PathBuf, revision: String },
-    NoPath { file: PathBuf, source: io::Error },
-    Git { file: PathBuf, git: String },
+    Differs {
+        files: Vec<String>,
+        revision: String,
+    },
+    /// Git has another one by now.
+    Moved {
+        revision: String,
+    },
+    NoRepository {
+        file: PathBuf,
+        git: String,
+    },
+    NoCommit {
+        file: PathBuf,
+        revision: String,
+    },
+    NoPath {
+        file: PathBuf,
+        source: io::Error,
+    },
+    Git {
+        file: PathBuf,
+        git: String,
+    },
     Stdin,
 }
 
@@ -35,6 +54,12 @@ impl Explain for CommittedError {
                 format!("{} differs from the deployed commit {revision}", files.join(", ")),
             )
             .hint("commit and push it, check the commit out, or use --allow-uncommitted"),
+            CommittedError::Moved { revision } => Explanation::new(
+                Exit::Configuration,
+                "the platform file has just changed in Git",
+                format!("the root app has another one at {revision}"),
+            )
+            .hint("run the same command again"),
             CommittedError::NoRepository { file, git } => {
                 unknown(file, format!("it is not in a Git repository: {git}"))
             }

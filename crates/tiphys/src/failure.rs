@@ -2,7 +2,7 @@
 //! exit code, here and nowhere else.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tiphys_model::scope::ScopeError;
 use tiphys_model::{AppName, Exit, Explain, Explanation, Platform};
@@ -37,6 +37,8 @@ pub(crate) enum Failure {
     Health(Notice),
     /// `spec.bootstrap` is absent, and there is nothing else to install.
     NoBootstrap,
+    /// Primitives are missing, and a platform file in Git cannot name the manifests beside it.
+    NoPrimitives,
     /// `--plan` asks for another plan.
     Plan { wanted: String, found: String },
     /// A teardown wants to ask, and there is no terminal.
@@ -62,6 +64,7 @@ impl Failure {
             | Failure::Plan { .. }
             | Failure::Health(_)
             | Failure::NoBootstrap
+            | Failure::NoPrimitives
             | Failure::Events { .. }
             | Failure::Unwritable { .. } => Exit::Configuration,
             Failure::Scope { .. } | Failure::App { .. } => Exit::NotFound,
@@ -97,104 +100,104 @@ impl Failure {
 
     pub(crate) fn render(&self) -> String {
         match self {
-            Failure::Input(error) => render_notice(&error.notice()),
             Failure::Platform(sources, problems) => render_diagnostics(sources, problems.clone()),
-            Failure::Environment { wanted, found } => render_notice(&Notice {
-                what: format!("wrong environment: TIPHYS_ENVIRONMENT is `{wanted}`"),
-                place: None,
-                why: Some(match found {
-                    Some(name) => format!("the platform is for the environment `{name}`"),
-                    None => "the platform file does not set `spec.environment.name`".to_owned(),
-                }),
-                next: Some(
-                    "use the platform file of that environment, or unset the variable".to_owned(),
-                ),
-            }),
-            Failure::Scope { given, why, nearest } => render_notice(&Notice {
-                what: format!("unknown scope `{given}`"),
-                place: None,
-                why: why.as_ref().map(ToString::to_string),
-                next: Some(match nearest {
-                    Some(name) => format!("did you mean `{name}`?"),
-                    None => "`tiphys plan` lists the stacks and apps".to_owned(),
-                }),
-            }),
-            Failure::App { given, why, nearest } => render_notice(&Notice {
-                what: format!("unknown app `{given}`"),
-                place: None,
-                why: why.map(str::to_owned),
-                next: Some(match nearest {
-                    Some(name) => format!("did you mean `{name}`?"),
-                    None => "`tiphys plan` lists the apps".to_owned(),
-                }),
-            }),
+            other => render_notice(&other.notice()),
+        }
+    }
+
+    /// What, where, why and what next.
+    fn notice(&self) -> Notice {
+        match self {
+            // Each of its problems has a place of its own; together they have none.
+            Failure::Platform(..) => notice("invalid platform file", None, None),
+            Failure::Input(error) => error.notice(),
+            Failure::Health(notice) => notice.clone(),
             Failure::Explained(error) => {
                 let Explanation { what, why, next, .. } = error.explain();
-                render_notice(&Notice { what, place: None, why: Some(why), next })
+                notice(&what, Some(&why), next.as_deref())
             }
-            Failure::Runtime(error) => render_notice(&Notice {
-                what: "cannot start the async runtime".to_owned(),
-                place: None,
-                why: Some(error.to_string()),
-                next: None,
-            }),
-            Failure::NoBootstrap => render_notice(&Notice {
-                what: "`spec.bootstrap` is missing".to_owned(),
-                place: None,
-                why: Some("the platform file does not pin a version of Argo CD to install".to_owned()),
-                next: Some(
-                    "add `spec.bootstrap`; if Argo CD is already installed, run `tiphys configure` instead"
-                        .to_owned(),
+            Failure::Environment { wanted, found } => {
+                let what = format!("wrong environment: TIPHYS_ENVIRONMENT is `{wanted}`");
+                let why = match found {
+                    Some(name) => format!("the platform is for the environment `{name}`"),
+                    None => "the platform file does not set `spec.environment.name`".to_owned(),
+                };
+                let next = "use the platform file of that environment, or unset the variable";
+                notice(&what, Some(&why), Some(next))
+            }
+            Failure::Scope { given, why, nearest } => {
+                let next = did_you_mean(nearest.as_deref(), "the stacks and apps");
+                let why = why.as_ref().map(ToString::to_string);
+                notice(&format!("unknown scope `{given}`"), why.as_deref(), Some(&next))
+            }
+            Failure::App { given, why, nearest } => {
+                let next = did_you_mean(nearest.as_deref(), "the apps");
+                notice(&format!("unknown app `{given}`"), *why, Some(&next))
+            }
+            Failure::Events { path, error } => at(
+                path,
+                "cannot write the events file",
+                error,
+                "choose a writable path with `--events FILE`",
+            ),
+            Failure::Unwritable { path, error } => {
+                at(path, "cannot write the file", error, "choose a writable path")
+            }
+            Failure::Output(error) => {
+                notice("cannot write the output", Some(&error.to_string()), None)
+            }
+            Failure::Runtime(error) => {
+                notice("cannot start the async runtime", Some(&error.to_string()), None)
+            }
+            Failure::NoBootstrap => notice(
+                "`spec.bootstrap` is missing",
+                Some("the platform file does not pin a version of Argo CD to install"),
+                Some(
+                    "add `spec.bootstrap`; if Argo CD is already installed, run `tiphys configure` \
+                     instead",
                 ),
-            }),
-            Failure::Plan { wanted, found } => render_notice(&Notice {
-                what: format!("the plan differs from --plan {wanted}"),
-                place: None,
-                why: Some(format!("its digest is {found}; --plan takes the digest or at least its first 12 digits")),
-                next: Some("review the plan with `tiphys plan`, then pass its digest".to_owned()),
-            }),
-            Failure::NobodyToAsk => render_notice(&Notice {
-                what: "cannot ask for confirmation".to_owned(),
-                place: None,
-                why: Some("stdin is not a terminal".to_owned()),
-                next: Some(
-                    "review what would be removed with `--dry-run`, then confirm with `--yes`"
-                        .to_owned(),
-                ),
-            }),
-            Failure::Health(notice) => render_notice(notice),
-            Failure::Bug(what) => render_notice(&Notice {
-                what: "internal error: the run is in an inconsistent state and was stopped".to_owned(),
-                place: None,
-                why: Some(what.clone()),
-                next: Some(
-                    "this is a bug in Tiphys: please report it with the command you ran".to_owned(),
-                ),
-            }),
-            Failure::Events { path, error } => render_notice(&Notice {
-                what: "cannot write the events file".to_owned(),
-                place: Some(path.display().to_string()),
-                why: Some(error.to_string()),
-                next: Some("choose a writable path with `--events FILE`".to_owned()),
-            }),
-            Failure::Unwritable { path, error } => render_notice(&Notice {
-                what: "cannot write the file".to_owned(),
-                place: Some(path.display().to_string()),
-                why: Some(error.to_string()),
-                next: Some("choose a writable path".to_owned()),
-            }),
-            Failure::Usage { what, next } => render_notice(&Notice {
-                what: what.clone(),
-                place: None,
-                why: None,
-                next: Some(next.clone()),
-            }),
-            Failure::Output(error) => render_notice(&Notice {
-                what: "cannot write the output".to_owned(),
-                place: None,
-                why: Some(error.to_string()),
-                next: None,
-            }),
+            ),
+            Failure::NoPrimitives => notice(
+                "primitives are missing",
+                Some("the cluster lacks something that `spec.bootstrap` pins"),
+                Some("run `tiphys bootstrap` with the platform file first"),
+            ),
+            Failure::Plan { wanted, found } => {
+                let why = format!(
+                    "its digest is {found}; --plan takes the digest or at least its first 12 digits"
+                );
+                let next = "review the plan with `tiphys plan`, then pass its digest";
+                notice(&format!("the plan differs from --plan {wanted}"), Some(&why), Some(next))
+            }
+            Failure::NobodyToAsk => notice(
+                "cannot ask for confirmation",
+                Some("stdin is not a terminal"),
+                Some("review what would be removed with `--dry-run`, then confirm with `--yes`"),
+            ),
+            Failure::Usage { what, next } => notice(what, None, Some(next)),
+            Failure::Bug(what) => notice(
+                "internal error: the run is in an inconsistent state and was stopped",
+                Some(what),
+                Some("this is a bug in Tiphys: please report it with the command you ran"),
+            ),
         }
+    }
+}
+
+fn notice(what: &str, why: Option<&str>, next: Option<&str>) -> Notice {
+    let (why, next) = (why.map(str::to_owned), next.map(str::to_owned));
+    Notice { what: what.to_owned(), place: None, why, next }
+}
+
+/// What is wrong with a file.
+fn at(path: &Path, what: &str, error: &io::Error, next: &str) -> Notice {
+    let place = Some(path.display().to_string());
+    Notice { place, ..notice(what, Some(&error.to_string()), Some(next)) }
+}
+
+fn did_you_mean(nearest: Option<&str>, listed: &str) -> String {
+    match nearest {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => format!("`tiphys plan` lists {listed}"),
     }
 }

@@ -166,7 +166,7 @@ pub(crate) fn platform_from_applications(
 }
 
 /// `TIPHYS_ENVIRONMENT` protects against touching the wrong environment.
-fn check_environment(platform: &Platform) -> Result<(), Failure> {
+pub(crate) fn check_environment(platform: &Platform) -> Result<(), Failure> {
     let wanted = std::env::var_os("TIPHYS_ENVIRONMENT");
     let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else { return Ok(()) };
     let wanted = wanted.to_string_lossy().into_owned();

@@ -6,6 +6,7 @@ mod committed;
 mod completer;
 mod display;
 mod failure;
+mod git;
 mod input;
 mod located;
 mod lossy;

@@ -4,6 +4,7 @@
 //! argocd`) or on the cluster that `TIPHYS_E2E_KUBECONFIG` names.
 
 mod audit;
+mod by_name;
 mod configure;
 mod criteria;
 mod deploy;
@@ -43,6 +44,7 @@ use tiphys_e2e::{Case, main as run};
 
 fn main() -> ExitCode {
     let mut cases = runs();
+    cases.extend(configurations());
     cases.extend(teardowns());
     run(cases)
 }
@@ -75,6 +77,7 @@ fn runs() -> Vec<Case> {
             .disruptive()
             .soak(),
         Case::new("deploy_warns_of_what_it_passes_over", warning::of_what_a_run_passes_over),
+        Case::new("deploy_by_name_takes_what_git_has", by_name::takes_what_git_has),
         Case::new("deploy_of_a_part_and_without_changes", scope::of_a_part),
         Case::new("deploy_fails_when_something_degrades_later", scope::of_what_degrades_later),
         Case::new(
@@ -122,6 +125,13 @@ fn runs() -> Vec<Case> {
             .disruptive(),
         Case::new("an_app_on_another_cluster", other_cluster::is_not_mistaken_for_this_one).soak(),
         Case::new("runs_survive_odd_answers", odd::answers),
+        Case::new("each_right_of_a_run_is_needed", rights::each_is_needed),
+        Case::new("preflight_judges_what_apps_render", rendered::is_judged),
+    ]
+}
+
+fn configurations() -> Vec<Case> {
+    vec![
         Case::new(
             "configure_of_a_repository_behind_https",
             configure::https::with_a_token_and_a_private_authority,
@@ -133,10 +143,8 @@ fn runs() -> Vec<Case> {
         Case::new("configure_replaces_a_revoked_token", configure::a_revoked_token),
         Case::new("rotation_leaves_the_old_token_worthless", configure::a_rotated_token),
         Case::new("configure_gives_runs_the_rights_they_need", configure::rights_of_a_run),
-        Case::new("each_right_of_a_run_is_needed", rights::each_is_needed),
         Case::new("configure_lets_platforms_live_side_by_side", configure::two_platforms),
         Case::new("configure_says_what_is_missing", configure::what_is_missing),
-        Case::new("preflight_judges_what_apps_render", rendered::is_judged),
         Case::new("configure_of_an_api_server_at_an_address", configure::address::is_used).soak(),
         Case::new("configure_finds_an_api_server_elsewhere", configure::reach::elsewhere)
             .disruptive()

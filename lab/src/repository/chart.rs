@@ -53,6 +53,28 @@ pub(super) fn files(platform: &PlatformRepository) -> Files {
     files.into_iter().map(|(path, text)| (path.to_owned(), text)).collect()
 }
 
+/// The platform file inside of the chart, and what renders it: as a ConfigMap that is never applied.
+pub(super) fn with_platform_file(name: &str, platform: &str) -> Files {
+    let template = format!(
+        "\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: platform-file
+  labels: {{ tiphys.dev/platform-file: {} }}
+  annotations: {{ argocd.argoproj.io/hook: Skip }}
+data:
+  platform.yaml: {{{{ .Files.Get \"platform.yaml\" | toJson }}}}
+",
+        scalar(name)
+    );
+    let files = [
+        ("root/platform.yaml", platform.to_owned()),
+        ("root/templates/platform-file.yaml", template),
+    ];
+    files.into_iter().map(|(path, text)| (path.to_owned(), text)).collect()
+}
+
 fn values(platform: &PlatformRepository) -> String {
     let mut text = format!(
         "\

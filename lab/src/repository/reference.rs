@@ -51,6 +51,7 @@ impl PlatformRepository {
             hold: Some(platform.policies.hold),
             concurrency: Some(platform.policies.concurrency.get()),
             timeout: Some(platform.policies.timeout),
+            carries_its_file: false,
             apps: apps.collect(),
         })
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use http::Method;
 use serde::Deserialize;
 use serde_json::Value;
+use tiphys_run::Revisions;
 
 use super::{CallError, RestClient};
 use crate::address::AppAddress;
@@ -25,8 +26,33 @@ impl RestClient {
     /// refresh. Argo CD has blanked the values of Secrets.
     pub async fn manifests(&self, app: &AppAddress) -> Result<Vec<Value>, CallError> {
         let path = self.path(app, "/manifests");
-        let answer: Answer = self.call(Method::GET, &path, None::<&()>, MANIFESTS_TIMEOUT).await?;
+        self.render_manifests(&path).await
+    }
+
+    /// The same at other revisions, one for each source.
+    pub async fn manifests_at(
+        &self,
+        app: &AppAddress,
+        revisions: &Revisions,
+    ) -> Result<Vec<Value>, CallError> {
+        let path = format!("{}{}", self.path(app, "/manifests"), at(revisions));
+        self.render_manifests(&path).await
+    }
+
+    async fn render_manifests(&self, path: &str) -> Result<Vec<Value>, CallError> {
+        let answer: Answer = self.call(Method::GET, path, None::<&()>, MANIFESTS_TIMEOUT).await?;
         objects(&answer)
+    }
+}
+
+/// As Argo CD's API is asked for revisions: sources are counted from one.
+fn at(Revisions(revisions): &Revisions) -> String {
+    match &**revisions {
+        [one] => format!("&revision={one}"),
+        several => (1..)
+            .zip(several)
+            .map(|(source, revision)| format!("&sourcePositions={source}&revisions={revision}"))
+            .collect(),
     }
 }
 
@@ -42,6 +68,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn each_source_is_asked_for_at_its_revision() {
+        let revisions = |all: &[&str]| Revisions(all.iter().map(|one| (*one).into()).collect());
+        assert_eq!(at(&revisions(&["abc"])), "&revision=abc");
+        let both = "&sourcePositions=1&revisions=abc&sourcePositions=2&revisions=1.2.3";
+        assert_eq!(at(&revisions(&["abc", "1.2.3"])), both);
+    }
 
     #[test]
     fn each_manifest_is_an_object_in_a_string() {

@@ -10,10 +10,10 @@ use tokio::time::Instant;
 
 use super::{GeneratorError, Generators, POLL, observe, refused};
 use crate::frozen;
-use tiphys_argocd::AppAddress;
 use tiphys_argocd::application::{Application, ResourceStatus};
 use tiphys_argocd::messages::{OVERRIDE_WANTED, PART_UNAVAILABLE, PROJECT_UNKNOWN, SERVER_UNKNOWN};
 use tiphys_argocd::rest::{CallError, Refusal, SyncRequest};
+use tiphys_argocd::{AppAddress, ArgoCdClient};
 use tiphys_cluster::RequestError;
 
 /// How long the operation of a generator may take.
@@ -32,34 +32,42 @@ const SAY_AFTER: Duration = Duration::from_secs(5);
 /// How often that is looked at meanwhile.
 const PASSING_POLL: Duration = Duration::from_secs(3);
 
+/// A generator as it is, compared with its source. What may pass by itself is waited for.
+pub(crate) async fn refresh(
+    argocd: &ArgoCdClient,
+    generator: &AppAddress,
+    note: &dyn Fn(String),
+) -> Result<(Application, Observation), GeneratorError> {
+    let name = &generator.name;
+    let began = Instant::now();
+    let mut said = false;
+    loop {
+        let refreshed = argocd.refresh(generator).await;
+        let application = refreshed.map_err(|source| refused(name, source))?;
+        let seen = observe(&application)?;
+        let trouble = seen.conditions.iter().find(|one| one.kind != ConditionKind::Sync);
+        match trouble {
+            None => return Ok((application, seen)),
+            Some(condition) if began.elapsed() < patience(&condition.message) => {
+                if !said && began.elapsed() > SAY_AFTER {
+                    let message = condition.message.lines().next().unwrap_or_default();
+                    let waiting = "waiting for a problem that may be temporary";
+                    note(format!("{waiting}: {message}"));
+                    said = true;
+                }
+                tokio::time::sleep(PASSING_POLL).await;
+            }
+            Some(condition) => return Err(failed(name, &condition.message)),
+        }
+    }
+}
+
 impl Generators<'_> {
-    /// A generator as it is, compared with its source. What may pass by itself is waited for.
     pub(super) async fn refresh(
         &self,
         generator: &AppAddress,
     ) -> Result<(Application, Observation), GeneratorError> {
-        let name = &generator.name;
-        let began = Instant::now();
-        let mut said = false;
-        loop {
-            let refreshed = self.argocd.refresh(generator).await;
-            let application = refreshed.map_err(|source| refused(name, source))?;
-            let seen = observe(&application)?;
-            let trouble = seen.conditions.iter().find(|one| one.kind != ConditionKind::Sync);
-            match trouble {
-                None => return Ok((application, seen)),
-                Some(condition) if began.elapsed() < patience(&condition.message) => {
-                    if !said && began.elapsed() > SAY_AFTER {
-                        let message = condition.message.lines().next().unwrap_or_default();
-                        let waiting = "waiting for a problem that may be temporary";
-                        (self.note)(format!("{waiting}: {message}"));
-                        said = true;
-                    }
-                    tokio::time::sleep(PASSING_POLL).await;
-                }
-                Some(condition) => return Err(failed(name, &condition.message)),
-            }
-        }
+        refresh(self.argocd, generator, self.note).await
     }
 
     /// Waits for the end of an operation, whoever has started it: a run that was killed, or Argo CD.

@@ -17,7 +17,7 @@ use tiphys_model::bootstrap::Installer;
 use tiphys_model::{Bootstrap, Exit, Platform, Scope};
 
 use crate::args::{BootstrapArgs, DocumentFormat, RunFormat};
-use crate::commands::deploy::Deployment;
+use crate::commands::deploy::{Deployment, Origin};
 use crate::commands::plan::plan;
 use crate::commands::preflight;
 use crate::failure::Failure;
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
         plan: Arc::new(plan(&platform, &Scope::Platform)?),
         platform: Arc::new(platform),
         again: format!("tiphys deploy -f {}", file.display()),
-        committed: (!args.allow_uncommitted).then_some(file),
+        origin: if args.allow_uncommitted { Origin::Anywhere } else { Origin::File(file) },
         prune: false,
         files: RunFiles::default(),
         format: RunFormat::Text,

@@ -5,6 +5,7 @@ mod prune;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tiphys_cluster::{Access, Cause};
 use tiphys_engine::{Check, Deploy, Engine, Refused};
@@ -17,11 +18,15 @@ use crate::args::{ClusterArgs, DeployArgs, RunFormat};
 use crate::commands::bootstrap::{self, Phase1};
 use crate::commands::plan::plan_reaching;
 use crate::commands::preflight;
+use crate::committed::CommittedError;
 use crate::display::{Display, identity};
 use crate::failure::Failure;
 use crate::record::Record;
 use crate::report_files::RunFiles;
-use crate::{committed, input, output, runtime, target};
+use crate::{committed, git, input, output, runtime, target};
+
+/// How often a run by name begins anew because Git has moved on.
+const MOST_ATTEMPTS: u32 = 5;
 
 impl ClusterArgs {
     pub(crate) fn access(&self) -> Access {
@@ -31,7 +36,25 @@ impl ClusterArgs {
 
 /// Deploys, and installs before what the platform stands on, if that is not there.
 pub(crate) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
-    let platform = input::own_platform(args.platform.file.as_deref())?;
+    let moved = Arc::new(AtomicBool::new(false));
+    for _ in 1..MOST_ATTEMPTS {
+        match deploy(args, &moved) {
+            Err(_) if moved.swap(false, Ordering::Relaxed) => {
+                output::note("the platform file has changed in Git: starting over with it");
+            }
+            ended => return ended,
+        }
+    }
+    deploy(args, &moved)
+}
+
+/// Deploys what is there now. `moved` is set if Git has another platform file when the run begins, which
+/// may have waited for others.
+fn deploy(args: &DeployArgs, moved: &Arc<AtomicBool>) -> Result<Exit, Failure> {
+    let platform = match &args.platform.named.name {
+        Some(name) => git::platform(&args.cluster.access(), &args.platform.named.namespace, name)?,
+        None => input::own_platform(args.platform.file.as_deref())?,
+    };
     // A scope or a digest that is wrong must not be found after an installation.
     let plan = plan(args, &platform)?;
     let access = args.cluster.access();
@@ -44,11 +67,16 @@ pub(crate) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
         return Ok(exit);
     }
     let file = args.platform.file.clone().unwrap_or_else(|| input::DEFAULT.into());
+    let origin = match args.platform.named.name {
+        Some(_) => Origin::Git(moved.clone()),
+        None if args.allow_uncommitted => Origin::Anywhere,
+        None => Origin::File(file),
+    };
     let deployment = Deployment {
         access,
         platform: Arc::new(platform),
         plan: Arc::new(plan),
-        committed: (!args.allow_uncommitted).then_some(file),
+        origin,
         prune: args.prune,
         files,
         format: args.output,
@@ -103,6 +131,9 @@ fn bootstrap_if_needed(args: &DeployArgs, platform: &Platform) -> Result<Option<
         }
         return Ok(None);
     }
+    if args.platform.named.name.is_some() {
+        return Err(Failure::NoPrimitives);
+    }
     output::note("primitives are missing: running bootstrap first");
     let adoption = Adoption::Refused;
     let credentials = &args.credentials.credentials;
@@ -124,8 +155,7 @@ pub(crate) struct Deployment {
     pub(crate) access: Access,
     pub(crate) platform: Arc<Platform>,
     pub(crate) plan: Arc<Plan>,
-    /// The platform file, if it has to be what Git has.
-    pub(crate) committed: Option<PathBuf>,
+    pub(crate) origin: Origin,
     /// Whether apps that have left the platform file are removed afterwards.
     pub(crate) prune: bool,
     pub(crate) files: RunFiles,
@@ -140,7 +170,7 @@ impl Deployment {
         let mut display = Display::new(format);
         let RunFiles { events, reports } = self.files;
         let record = Record::new(Action::Deploy, &plan, events);
-        let check = committed_check(self.committed);
+        let check = self.origin.check(&platform);
         let (deployed, to) = (platform.clone(), access.clone());
         let verdict = display.follow(record, move |tell| {
             runtime::block_on(async {
@@ -163,12 +193,43 @@ impl Deployment {
     }
 }
 
-/// Compares the platform file with the commit that is deployed, unless that is not wanted.
-fn committed_check(file: Option<PathBuf>) -> Check {
-    let Some(file) = file else { return Box::new(|_| Ok(())) };
-    Box::new(move |revisions| {
-        // The root app has one source, unless somebody else configured it.
-        let Some(revision) = revisions.0.first() else { return Ok(()) };
-        committed::check(&file, revision).map_err(|error| Box::new(error) as Refused)
-    })
+/// Where the platform file comes from.
+pub(crate) enum Origin {
+    /// The root app. It has to be the same when the run begins; whether it is not.
+    Git(Arc<AtomicBool>),
+    /// A file that has to be what Git has.
+    File(PathBuf),
+    /// Whatever Git has.
+    Anywhere,
+}
+
+impl Origin {
+    /// Compares the platform with what Git has, if that matters.
+    fn check(self, platform: &Arc<Platform>) -> Option<Check> {
+        let platform = platform.clone();
+        if matches!(self, Origin::Anywhere) {
+            return None;
+        }
+        Some(Box::new(move |source| {
+            let revision = source.revisions.to_string();
+            let found = match (&source.files, &self) {
+                (_, Origin::Anywhere) => Ok(()),
+                (Some(files), _) if git::means(files, &revision, &platform) => Ok(()),
+                (_, Origin::Git(moved)) => {
+                    moved.store(true, Ordering::Relaxed);
+                    Err(CommittedError::Moved { revision })
+                }
+                (Some(_), Origin::File(file)) => Err(CommittedError::Differs {
+                    files: vec![file.display().to_string()],
+                    revision,
+                }),
+                // The root app has one source, unless somebody else configured it.
+                (None, Origin::File(file)) => match source.revisions.0.first() {
+                    Some(revision) => committed::check(file, revision),
+                    None => Ok(()),
+                },
+            };
+            found.map_err(|error| Box::new(error) as Refused)
+        }))
+    }
 }

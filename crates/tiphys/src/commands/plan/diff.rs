@@ -44,7 +44,8 @@ fn deployed(args: &PlanArgs, platform: &Platform) -> Result<Platform, Failure> {
         name: Some(platform.name.clone()),
         namespace: platform.argocd.namespace.clone(),
     };
-    Ok(located::described(&deployed, &args.cluster.access(), located::Prefer::Cluster)?.platform)
+    Ok(located::described(&deployed, &args.platform.cluster.access(), located::Prefer::Cluster)?
+        .platform)
 }
 
 fn write(
