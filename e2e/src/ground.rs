@@ -4,7 +4,7 @@ use std::env;
 use std::path::PathBuf;
 
 use kube::Client;
-use tiphys_cluster::Access;
+use tiphys_cluster::{Access, KubeconfigSource};
 use tiphys_lab::Home;
 use tiphys_lab::git::GitServer;
 
@@ -32,7 +32,8 @@ impl Place for Ground {
                 kubeconfig.display()
             ));
         }
-        let access = Access { kubeconfig: Some(kubeconfig.clone()), context: None };
+        let source = KubeconfigSource::Usual(Some(kubeconfig.clone()));
+        let access = Access { kubeconfig: source, context: None };
         let client = access.client().await.map_err(|error| error.to_string())?;
         let git = GitServer::from_environment(&home).map_err(|error| error.to_string())?;
         Ok(Ground { client, git, kubeconfig, audit_log })

@@ -9,7 +9,7 @@ use kube::config::{KubeConfigOptions, KubeconfigError};
 use kube::{Client, Config};
 use tiphys_model::{Exit, Explain, Explanation, chain};
 
-use crate::kubeconfig::{self, NotRead};
+use crate::kubeconfig::{self, KubeconfigSource, NotRead};
 use crate::patient::patient;
 use crate::request::RequestError;
 use crate::traced::traced;
@@ -18,8 +18,8 @@ use crate::{agent, unreachable};
 /// How to reach the cluster, as people say it.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
-    /// A file; without it `KUBECONFIG`, `~/.kube/config` or the pod's own account.
-    pub kubeconfig: Option<PathBuf>,
+    /// Without one, the pod's own account.
+    pub kubeconfig: KubeconfigSource,
     pub context: Option<String>,
 }
 
@@ -73,22 +73,21 @@ impl Access {
     /// Only a pod's own account leads nowhere but to its own cluster.
     #[must_use]
     pub fn place(&self) -> Place {
-        match kubeconfig::read(self.kubeconfig.as_deref()) {
+        match kubeconfig::read(&self.kubeconfig) {
             Ok(None) if self.context.is_none() => Place::Inside,
             Ok(_) | Err(_) => Place::Outside,
         }
     }
 
     async fn choose(&self) -> Result<Chosen, ConnectError> {
-        let found = kubeconfig::read(self.kubeconfig.as_deref()).map_err(|error| match error {
+        let found = kubeconfig::read(&self.kubeconfig).map_err(|error| match error {
             NotRead::Missing(files) => ConnectError::Missing(files),
-            NotRead::Invalid(file, source) => ConnectError::Kubeconfig {
-                place: file.display().to_string(),
-                source: Box::new(source),
-            },
+            NotRead::Invalid(place, source) => {
+                ConnectError::Kubeconfig { place, source: Box::new(source) }
+            }
         })?;
         let Some(found) = found else { return self.of_this_pod() };
-        let place = found.place();
+        let place = found.place.clone();
         let context = self.context.as_deref().or(found.current_context()).map(ToOwned::to_owned);
         let known = found.contexts();
         let context = match context {

@@ -6,13 +6,31 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use kube::config::{ExecConfig, Kubeconfig, KubeconfigError};
+use secrecy::{ExposeSecret, SecretString};
 
 /// A kubeconfig that was found.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
     pub(crate) kubeconfig: Kubeconfig,
-    /// The files that it was read from; at least one.
-    pub(crate) files: Vec<PathBuf>,
+    /// Where it was found, for people.
+    pub(crate) place: String,
+}
+
+/// Where to look for it.
+#[derive(Debug, Clone)]
+pub enum KubeconfigSource {
+    /// By kubectl's rules; a file that is given wins.
+    Usual(Option<PathBuf>),
+    /// The text of it, and what that was found in.
+    Text { text: SecretString, place: &'static str },
+    /// Nowhere: only the pod's own account counts.
+    Pod,
+}
+
+impl Default for KubeconfigSource {
+    fn default() -> Self {
+        KubeconfigSource::Usual(None)
+    }
 }
 
 /// Why there is none to use.
@@ -20,13 +38,27 @@ pub(crate) struct Found {
 pub(crate) enum NotRead {
     /// None of the files that were given exists.
     Missing(Vec<PathBuf>),
-    Invalid(PathBuf, KubeconfigError),
+    /// The place, and what is wrong there.
+    Invalid(String, KubeconfigError),
 }
 
-/// Reads it. `None`: there is no `~/.kube/config`, and no other file was given.
-pub(crate) fn read(given: Option<&Path>) -> Result<Option<Found>, NotRead> {
-    let home = env::home_dir().map(|home| home.join(".kube/config"));
-    read_of(given, env::var_os("KUBECONFIG"), home)
+/// Reads it. `None`: there is none, and none was given.
+pub(crate) fn read(source: &KubeconfigSource) -> Result<Option<Found>, NotRead> {
+    match source {
+        KubeconfigSource::Usual(given) => {
+            let home = env::home_dir().map(|home| home.join(".kube/config"));
+            read_of(given.as_deref(), env::var_os("KUBECONFIG"), home)
+        }
+        KubeconfigSource::Text { text, place } => {
+            let kubeconfig = Kubeconfig::from_yaml(text.expose_secret());
+            let place = (*place).to_owned();
+            match kubeconfig {
+                Ok(kubeconfig) => Ok(Some(Found { kubeconfig, place })),
+                Err(error) => Err(NotRead::Invalid(place, error)),
+            }
+        }
+        KubeconfigSource::Pod => Ok(None),
+    }
 }
 
 fn read_of(
@@ -49,9 +81,10 @@ fn read_of(
     let mut kubeconfig = Kubeconfig::default();
     for file in &files {
         let next = Kubeconfig::read_from(file).and_then(|next| kubeconfig.merge(next));
-        kubeconfig = next.map_err(|error| NotRead::Invalid(file.clone(), error))?;
+        let place = || file.display().to_string();
+        kubeconfig = next.map_err(|error| NotRead::Invalid(place(), error))?;
     }
-    Ok(Some(Found { kubeconfig, files }))
+    Ok(Some(Found { kubeconfig, place: in_words(&files) }))
 }
 
 impl Found {
@@ -70,11 +103,6 @@ impl Found {
         let user = context.context.as_ref()?.user.as_ref()?;
         let user = self.kubeconfig.auth_infos.iter().find(|one| one.name == *user)?;
         user.auth_info.as_ref()?.exec.as_ref()
-    }
-
-    /// The files, as people write them.
-    pub(crate) fn place(&self) -> String {
-        in_words(&self.files)
     }
 }
 
@@ -131,6 +159,6 @@ mod tests {
         fs::write(&broken, "contexts: [").unwrap();
         let list = Some(env::join_paths([&good, &broken]).unwrap());
         let error = read_of(None, list, None).unwrap_err();
-        assert!(matches!(error, NotRead::Invalid(file, _) if file == broken));
+        assert!(matches!(error, NotRead::Invalid(file, _) if file == broken.display().to_string()));
     }
 }

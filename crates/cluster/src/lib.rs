@@ -29,5 +29,6 @@ pub use connect::{Access, ConnectError, Place, Target};
 pub use encoded::encoded;
 pub use kinds::{Kinds, Listed, ObjectName};
 pub use kube::Client;
+pub use kubeconfig::KubeconfigSource;
 pub use request::{Cause, RequestError, no_answer};
 pub use traced::request_ended;

@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
+use tiphys_cluster::{Access, KubeconfigSource};
 use tiphys_model::{Platform, PlatformName};
 
 use crate::failure::Failure;
@@ -101,6 +102,13 @@ pub(crate) enum Action {
     ///
     /// Needs no cluster. Scripts run with limits on time and memory, without network or files.
     Health(HealthArgs),
+    /// Deploy, validate or remove as variables say; for containers
+    ///
+    /// TIPHYS_ACTION is `deploy`, `validate` or `teardown`; TIPHYS_PLATFORM is the platform's name;
+    /// TIPHYS_SCOPE, TIPHYS_ENVIRONMENT and TIPHYS_ENGINE are optional. A teardown needs TIPHYS_CONFIRM
+    /// with the platform's name. The cluster is that of KUBECONFIG, of TIPHYS_KUBECONFIG_BASE64, or the
+    /// pod's own. All output is JSON, one object per line.
+    Executor,
     /// Print the JSON Schema of platform files
     Schema,
     /// Print a completion script for a shell
@@ -246,6 +254,17 @@ pub(crate) struct ClusterArgs {
     /// Context of the kubeconfig [default: its current context]
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
+    /// What counts instead of both; no flag says it.
+    #[arg(skip)]
+    pub(crate) given: Option<KubeconfigSource>,
+}
+
+impl ClusterArgs {
+    pub(crate) fn access(&self) -> Access {
+        let usual = || KubeconfigSource::Usual(self.kubeconfig.clone());
+        let kubeconfig = self.given.clone().unwrap_or_else(usual);
+        Access { kubeconfig, context: self.context.clone() }
+    }
 }
 
 #[derive(Debug, ClapArgs)]

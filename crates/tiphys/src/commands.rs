@@ -4,6 +4,7 @@ pub(crate) mod bootstrap;
 pub(crate) mod completion;
 pub(crate) mod configure;
 pub(crate) mod deploy;
+pub(crate) mod executor;
 pub(crate) mod health;
 pub(crate) mod init;
 pub(crate) mod man;

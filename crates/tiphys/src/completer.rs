@@ -34,8 +34,12 @@ _tiphys_complete() {
 complete -o nospace -o bashdefault -F _tiphys_complete tiphys
 "#;
 
-/// Answers a shell that asks what may follow, and ends.
+/// Answers a shell that asks what may follow, and ends. It asks with the words after `--`; otherwise the
+/// variable was meant for somebody else.
 pub(crate) fn answer() {
+    if env::args_os().nth(1).is_none_or(|first| first != "--") {
+        return;
+    }
     CompleteEnv::with_factory(variables::command).var(VARIABLE).complete();
 }
 

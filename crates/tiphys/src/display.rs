@@ -98,7 +98,7 @@ impl Display {
     /// Text for people: below the run, or, beside JSON, where people look.
     pub(crate) fn say(&mut self, text: &str) {
         if self.stage.is_json() {
-            output::error(&format!("{text}\n"));
+            output::aside(&format!("{text}\n"));
         } else {
             self.stage.say(text);
         }
@@ -140,7 +140,7 @@ fn ask(leftovers: &[Leftover], answer: oneshot::Sender<bool>) {
     let certain = leftovers.iter().filter(|leftover| leftover.certain);
     let list: String =
         certain.map(|leftover| format!("  {}\n", one_line(&leftover.to_string()))).collect();
-    output::error(&format!("Left behind by the platform:\n{list}Remove these? [y/N] "));
+    output::aside(&format!("Left behind by the platform:\n{list}Remove these? [y/N] "));
     thread::spawn(move || {
         let mut line = String::new();
         let read = std::io::stdin().read_line(&mut line);

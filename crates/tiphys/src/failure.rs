@@ -4,6 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use anstream::adapter::strip_str;
 use tiphys_model::scope::ScopeError;
 use tiphys_model::{AppName, Exit, Explain, Explanation, Platform};
 use tiphys_report::{Notice, render_diagnostics, render_notice};
@@ -43,6 +44,8 @@ pub(crate) enum Failure {
     Plan { wanted: String, found: String },
     /// A teardown wants to ask, and there is no terminal.
     NobodyToAsk,
+    /// A variable of the executor is missing or wrong.
+    Variable { name: String, why: String, next: String },
     /// Flags that do not go together.
     Usage { what: String, next: String },
     /// The program contradicts itself.
@@ -65,6 +68,7 @@ impl Failure {
             | Failure::Health(_)
             | Failure::NoBootstrap
             | Failure::NoPrimitives
+            | Failure::Variable { .. }
             | Failure::Events { .. }
             | Failure::Unwritable { .. } => Exit::Configuration,
             Failure::Scope { .. } | Failure::App { .. } => Exit::NotFound,
@@ -106,10 +110,14 @@ impl Failure {
     }
 
     /// What, where, why and what next.
-    fn notice(&self) -> Notice {
+    pub(crate) fn notice(&self) -> Notice {
         match self {
             // Each of its problems has a place of its own; together they have none.
-            Failure::Platform(..) => notice("invalid platform file", None, None),
+            Failure::Platform(sources, problems) => {
+                let problems =
+                    strip_str(&render_diagnostics(sources, problems.clone())).to_string();
+                notice("invalid platform file", Some(&problems), None)
+            }
             Failure::Input(error) => error.notice(),
             Failure::Health(notice) => notice.clone(),
             Failure::Explained(error) => {
@@ -174,6 +182,9 @@ impl Failure {
                 Some("stdin is not a terminal"),
                 Some("review what would be removed with `--dry-run`, then confirm with `--yes`"),
             ),
+            Failure::Variable { name, why, next } => {
+                notice(&format!("invalid variable {name}"), Some(why), Some(next))
+            }
             Failure::Usage { what, next } => notice(what, None, Some(next)),
             Failure::Bug(what) => notice(
                 "internal error: the run is in an inconsistent state and was stopped",

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 
 use tiphys_model::Exit;
 
-use crate::args::{Action, Args};
+use crate::args::Action;
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
@@ -39,18 +39,19 @@ fn main() -> ExitCode {
     for variable in used {
         tracing::info!("{variable} is set");
     }
-    let exit = match run(args) {
+    let exit = match act(args.action) {
         Ok(exit) => exit,
         Err(failure) => {
-            output::error(&failure.render());
+            output::failure(&failure);
             failure.exit()
         }
     };
     ExitCode::from(exit.code())
 }
 
-fn run(args: Args) -> Result<Exit, Failure> {
-    match args.action {
+fn act(action: Action) -> Result<Exit, Failure> {
+    match action {
+        Action::Executor => return commands::executor::run(|name| env::var_os(name)),
         Action::Bootstrap(args) => return commands::bootstrap::run(&args),
         Action::Deploy(args) => return commands::deploy::run(&args),
         Action::Health(args) => return commands::health::run(&args),

@@ -1,10 +1,13 @@
 //! The only place that writes to the terminal: data to stdout, everything else to stderr.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
-use tiphys_report::{Size, one_line, terminal_text, width};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tiphys_report::{Notice, Size, one_line, terminal_text, width};
 
 use crate::failure::Failure;
 use crate::lossy::LossyWriter;
@@ -102,17 +105,65 @@ pub(crate) fn rows(width: usize, columns: usize) -> usize {
     width.div_ceil(columns.max(1)).max(1)
 }
 
+/// Whether all that is said is said as JSON, one object per line: in containers.
+static AS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// From now on, all that is said is JSON.
+pub(crate) fn speak_json() {
+    AS_JSON.store(true, Ordering::Relaxed);
+}
+
+pub(crate) fn speaks_json() -> bool {
+    AS_JSON.load(Ordering::Relaxed)
+}
+
 /// Says something that is no data, on one line.
 pub(crate) fn note(text: &str) {
-    error(&format!("note: {}\n", one_line(text)));
+    say("note", &format!("note: {}\n", one_line(text)), text);
 }
 
 /// Likewise, for what somebody should do something about.
 pub(crate) fn warning(text: &str) {
-    error(&format!("warning: {}\n", one_line(text)));
+    say("warning", &format!("warning: {}\n", one_line(text)), text);
+}
+
+/// Says why the program failed.
+pub(crate) fn failure(failure: &Failure) {
+    if !speaks_json() {
+        return write_text(&failure.render());
+    }
+    let Notice { what, place, why, next } = failure.notice();
+    write_json(json!({
+        "level": "error", "message": what, "place": place, "why": why, "next": next,
+        "exit": failure.exit().code(),
+    }));
+}
+
+/// Says something else to people: a table, a summary, a question.
+pub(crate) fn aside(text: &str) {
+    say("note", text, text);
+}
+
+fn say(level: &str, text: &str, message: &str) {
+    if speaks_json() {
+        let message = strip_str(message).to_string();
+        write_json(json!({ "level": level, "message": message.trim() }));
+    } else {
+        write_text(text);
+    }
 }
 
 /// Writes text to stderr. If even that is closed, nobody is left to tell.
-pub(crate) fn error(text: &str) {
+fn write_text(text: &str) {
     anstream::stderr().write_all(terminal_text(text).as_bytes()).unwrap_or_default();
+}
+
+/// The same for a line of JSON. What is not known is left out.
+fn write_json(mut line: Value) {
+    if let Some(fields) = line.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+        fields.insert("at".to_owned(), format!("{:.3}", Timestamp::now()).into());
+        fields.insert("kind".to_owned(), "log".into());
+    }
+    io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap_or_default();
 }

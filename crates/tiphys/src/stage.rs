@@ -80,7 +80,7 @@ impl Stage {
     pub(crate) fn close(&mut self, view: &RunView, ending: Ending<'_>) {
         let summary = Summary::new(view, ending);
         if self.is_json() {
-            output::error(&summary.to_string());
+            output::aside(&summary.to_string());
         } else {
             self.write(&format!("\n{summary}"));
         }

@@ -14,7 +14,7 @@ use tiphys_model::{Exit, Plan, Platform};
 use tiphys_plan::Reach;
 use tiphys_run::{Action, Verdict};
 
-use crate::args::{ClusterArgs, DeployArgs, RunFormat};
+use crate::args::{DeployArgs, RunFormat};
 use crate::commands::bootstrap::{self, Phase1};
 use crate::commands::plan::plan_reaching;
 use crate::commands::preflight;
@@ -27,12 +27,6 @@ use crate::{committed, git, input, output, runtime, target};
 
 /// How often a run by name begins anew because Git has moved on.
 const MOST_ATTEMPTS: u32 = 5;
-
-impl ClusterArgs {
-    pub(crate) fn access(&self) -> Access {
-        Access { kubeconfig: self.kubeconfig.clone(), context: self.context.clone() }
-    }
-}
 
 /// Deploys, and installs before what the platform stands on, if that is not there.
 pub(crate) fn run(args: &DeployArgs) -> Result<Exit, Failure> {

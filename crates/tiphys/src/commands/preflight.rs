@@ -69,7 +69,7 @@ pub(crate) fn first(
     if report.readiness != Readiness::Ready {
         let skipped = SkippedChecks::Counted;
         let table = PreflightReport { report: &report, skipped, width: output::terminal_width() };
-        output::error(&table.to_string());
+        output::aside(&table.to_string());
         return Ok(Some(report.readiness.exit()));
     }
     for check in &report.checks {

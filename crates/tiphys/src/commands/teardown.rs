@@ -129,7 +129,7 @@ fn consented(args: &TeardownArgs, platform: &Platform, preview: &Preview) -> Res
     if args.yes || preview.is_empty() {
         return Ok(true);
     }
-    output::error(&format!("{preview}\nType the name of the platform to remove it: "));
+    output::aside(&format!("{preview}\nType the name of the platform to remove it: "));
     let mut typed = String::new();
     std::io::stdin().read_line(&mut typed).map_err(Failure::Output)?;
     Ok(typed.trim() == platform.name.as_str())

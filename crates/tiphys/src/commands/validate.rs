@@ -76,7 +76,11 @@ impl<'a> Looked<'a> {
 /// One document, for programs.
 pub(crate) fn json(document: &impl Serialize) -> Result<(), Failure> {
     output::data(|mut out| {
-        serde_json::to_writer_pretty(&mut out, document)?;
+        if output::speaks_json() {
+            serde_json::to_writer(&mut out, document)?;
+        } else {
+            serde_json::to_writer_pretty(&mut out, document)?;
+        }
         writeln!(out)
     })
 }

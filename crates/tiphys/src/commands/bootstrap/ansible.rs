@@ -4,7 +4,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 use std::{fs, io};
 
-use tiphys_cluster::Access;
+use tiphys_cluster::{Access, KubeconfigSource};
 use tiphys_install::bootstrap::{Adoption, Stage};
 use tiphys_model::{Exit, Explain, Explanation};
 
@@ -71,7 +71,7 @@ pub(super) async fn run(
         // Data goes to stdout, and this is none.
         .stdout(io::stderr())
         .kill_on_drop(true);
-    if let Some(kubeconfig) = &access.kubeconfig {
+    if let KubeconfigSource::Usual(Some(kubeconfig)) = &access.kubeconfig {
         playbook.env("K8S_AUTH_KUBECONFIG", kubeconfig);
     }
     if let Some(context) = &access.context {

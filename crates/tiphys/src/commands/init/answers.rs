@@ -118,7 +118,7 @@ pub(super) fn ask(name: Option<PlatformName>) -> Result<Answers, Failure> {
             let names = given.split(',').map(str::trim).filter(|name| !name.is_empty());
             match names.map(AppName::parse).collect::<Result<Vec<_>, _>>() {
                 Ok(names) => break names,
-                Err(error) => output::error(&format!("  {error}\n")),
+                Err(error) => output::aside(&format!("  {error}\n")),
             }
         };
         apps.push((app, depends_on));
@@ -142,14 +142,14 @@ fn valid<T, E: ToString>(
         };
         match parse(&given) {
             Ok(value) => return Ok(Some(value)),
-            Err(error) => output::error(&format!("  {}\n", error.to_string())),
+            Err(error) => output::aside(&format!("  {}\n", error.to_string())),
         }
     }
 }
 
 /// One answer. The end of the input is an empty one.
 fn line(question: &str) -> Result<String, Failure> {
-    output::error(&format!("{question}: "));
+    output::aside(&format!("{question}: "));
     let mut answer = String::new();
     io::stdin().read_line(&mut answer).map_err(Failure::Output)?;
     Ok(answer.trim().to_owned())

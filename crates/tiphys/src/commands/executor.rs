@@ -1,0 +1,165 @@
+//! `tiphys executor`: what a container runs. Variables say what to do, and all that is printed is JSON.
+//!
+//! Nothing of the environment counts but the variables that are named here: the same call means the
+//! same wherever it is made.
+
+use std::ffi::OsString;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use clap::Parser;
+use tiphys_cluster::KubeconfigSource;
+use tiphys_model::Exit;
+
+use crate::args::{Action, Args};
+use crate::failure::Failure;
+use crate::output;
+
+const KUBECONFIG_TEXT: &str = "TIPHYS_KUBECONFIG_BASE64";
+
+pub(crate) fn run(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Exit, Failure> {
+    output::speak_json();
+    let Order { mut action, kubeconfig } = Order::read(lookup)?;
+    let cluster = match &mut action {
+        Action::Deploy(args) => &mut args.cluster,
+        Action::Validate(args) => &mut args.look.cluster,
+        Action::Teardown(args) => &mut args.cluster,
+        other => return Err(Failure::Bug(format!("the executor chose {other:?}"))),
+    };
+    cluster.given = Some(kubeconfig);
+    crate::act(action)
+}
+
+/// What the environment asks for.
+#[derive(Debug)]
+struct Order {
+    action: Action,
+    kubeconfig: KubeconfigSource,
+}
+
+impl Order {
+    fn read(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Failure> {
+        let variable = |name: &str| match lookup(name).map(OsString::into_string) {
+            Some(Ok(text)) if text.is_empty() => Ok(None),
+            Some(Ok(text)) => Ok(Some(text)),
+            Some(Err(_)) => Err(wrong(name, "it is not UTF-8", "set it again")),
+            None => Ok(None),
+        };
+        let required = |name: &str, next: &str| {
+            variable(name)?.ok_or_else(|| wrong(name, "it is not set", next))
+        };
+        let action = required("TIPHYS_ACTION", "set it to deploy, validate or teardown")?;
+        let platform = required("TIPHYS_PLATFORM", "set it to the name of the platform")?;
+        let format = match action.as_str() {
+            "deploy" | "teardown" => "jsonl",
+            "validate" => "json",
+            other => {
+                let why = format!("`{other}` is not an action of the executor");
+                let next = "set it to deploy, validate or teardown";
+                return Err(Failure::Usage {
+                    what: format!("invalid TIPHYS_ACTION: {why}"),
+                    next: next.to_owned(),
+                });
+            }
+        };
+        if let Some(engine) = variable("TIPHYS_ENGINE")?.filter(|engine| engine != "local") {
+            let why = format!("`{engine}` is not an engine of this version");
+            return Err(wrong("TIPHYS_ENGINE", &why, "set it to local, or unset it"));
+        }
+        let mut words = vec!["tiphys".to_owned(), action.clone(), format!("-o={format}")];
+        words.push(format!("--platform={platform}"));
+        words.extend(variable("TIPHYS_SCOPE")?.map(|scope| format!("--scope={scope}")));
+        if action == "teardown" {
+            if variable("TIPHYS_CONFIRM")?.as_ref() != Some(&platform) {
+                let next = format!("set it to `{platform}` to remove this platform");
+                return Err(wrong("TIPHYS_CONFIRM", "it is not the name of the platform", &next));
+            }
+            words.push("--yes".to_owned());
+        }
+        let args = Args::try_parse_from(words).map_err(|error| {
+            let text = error.render().to_string();
+            let first = text.lines().next().unwrap_or_default();
+            let what = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+            Failure::Usage { what, next: "check the variables TIPHYS_*".to_owned() }
+        })?;
+        let kubeconfig = match (variable("KUBECONFIG")?, variable(KUBECONFIG_TEXT)?) {
+            (Some(_), _) => KubeconfigSource::Usual(None),
+            (None, Some(text)) => decoded(&text)?,
+            (None, None) => KubeconfigSource::Pod,
+        };
+        Ok(Order { action: args.action, kubeconfig })
+    }
+}
+
+/// What was wrapped may have line breaks.
+fn decoded(text: &str) -> Result<KubeconfigSource, Failure> {
+    let text: String = text.split_whitespace().collect();
+    let bytes = BASE64_STANDARD.decode(text).ok();
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+    let next = "set it to the output of `base64 KUBECONFIG_FILE`";
+    let text = text.ok_or_else(|| wrong(KUBECONFIG_TEXT, "it is not Base64 of a text", next))?;
+    Ok(KubeconfigSource::Text { text: text.into(), place: KUBECONFIG_TEXT })
+}
+
+fn wrong(name: &str, why: &str, next: &str) -> Failure {
+    Failure::Variable { name: name.to_owned(), why: why.to_owned(), next: next.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(variables: &[(&str, &str)]) -> Result<Order, Failure> {
+        let found = |name: &str| variables.iter().find(|(known, _)| *known == name);
+        Order::read(|name| found(name).map(|(_, value)| value.into()))
+    }
+
+    #[test]
+    fn variables_say_what_to_do() {
+        let order = order(&[
+            ("TIPHYS_ACTION", "deploy"),
+            ("TIPHYS_PLATFORM", "shop"),
+            ("TIPHYS_SCOPE", "stack:data,app:web"),
+            ("TIPHYS_FILE", "/etc/passwd"),
+            ("TIPHYS_TIMEOUT", "1s"),
+        ]);
+        let Order { action, kubeconfig } = order.unwrap();
+        let Action::Deploy(args) = action else { panic!("{action:?}") };
+        assert_eq!(args.platform.repeat(), " --platform shop --scope stack:data,app:web");
+        assert_eq!((args.timeout, args.platform.file), (None, None), "no variables of ours");
+        assert!(matches!(kubeconfig, KubeconfigSource::Pod), "HOME does not count");
+    }
+
+    #[test]
+    fn a_kubeconfig_comes_from_a_file_or_a_text() {
+        let with = |name, value| {
+            let order =
+                order(&[("TIPHYS_ACTION", "validate"), ("TIPHYS_PLATFORM", "shop"), (name, value)]);
+            order.map(|order| order.kubeconfig)
+        };
+        assert!(matches!(with("KUBECONFIG", "/k").unwrap(), KubeconfigSource::Usual(None)));
+        let text = with(KUBECONFIG_TEXT, "YXBpVmVy\nc2lvbjogdjE=\n").unwrap();
+        assert!(matches!(&text, KubeconfigSource::Text { .. }));
+        assert!(!format!("{text:?}").contains("apiVersion"), "it holds credentials: {text:?}");
+        let error = with(KUBECONFIG_TEXT, "?").unwrap_err();
+        assert_eq!(error.exit(), Exit::Configuration);
+    }
+
+    #[test]
+    fn a_teardown_wants_the_name_of_the_platform() {
+        let teardown = |confirm: &str| {
+            order(&[
+                ("TIPHYS_ACTION", "teardown"),
+                ("TIPHYS_PLATFORM", "shop"),
+                ("TIPHYS_CONFIRM", confirm),
+            ])
+        };
+        for wrong in ["", "yes", "shop2"] {
+            assert!(teardown(wrong).is_err(), "{wrong}");
+        }
+        let Action::Teardown(args) = teardown("shop").unwrap().action else {
+            panic!("no teardown")
+        };
+        assert!(args.yes);
+    }
+}
