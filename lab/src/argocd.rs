@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use crate::cluster::Cluster;
 use crate::error::LabError;
-use crate::image::{Image, short_digest, write_layer};
 use crate::{command, containers, manifests};
+use tiphys_image::{Image, short_digest, write_layer};
 
 const NAMESPACE: &str = "argocd";
 pub(crate) const MODULE: &str = "github.com/argoproj/argo-cd/v3";

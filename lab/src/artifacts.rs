@@ -7,8 +7,8 @@ use std::process::Command;
 use crate::command;
 use crate::error::LabError;
 use crate::home::Home;
-use crate::image::short_digest;
 use crate::mended::{self, Mended};
+use tiphys_image::short_digest;
 
 /// A Go module of the lab, and what is built from it.
 struct Module {

@@ -16,9 +16,9 @@ use std::time::Duration;
 use crate::artifacts::Artifacts;
 use crate::error::LabError;
 use crate::home::Home;
-use crate::image::Image;
 use crate::process::Process;
 use crate::{certificates, command, containers, disk, go, kubeconfig, packages, ports, teardown};
+use tiphys_image::Image;
 
 pub(crate) const API_PORT: u16 = 16443;
 const ETCD_PORT: u16 = 12379;

@@ -23,6 +23,8 @@ pub enum LabError {
     Died { name: String, log: String },
     #[error("certificates could not be made")]
     Certificates(#[from] rcgen::Error),
+    #[error(transparent)]
+    Image(#[from] tiphys_image::ImageError),
     #[error("{0}")]
     Other(String),
 }

@@ -17,7 +17,6 @@ mod error;
 pub mod git;
 mod go;
 mod home;
-pub mod image;
 mod kubeconfig;
 mod manifests;
 mod mended;

@@ -7,8 +7,8 @@ use std::process::Command;
 use crate::argocd::ArgoCdVersion;
 use crate::cluster::Cluster;
 use crate::error::LabError;
-use crate::image::Image;
 use crate::{command, containers, manifests, mended};
+use tiphys_image::Image;
 
 /// A NATS server for an event bus. No manifest names it: an exotic bus only has an address.
 pub const NATS_IMAGE: &str = "tiphys.lab/nats:2.12.1";

@@ -8,6 +8,7 @@ mod by_name;
 mod configure;
 mod criteria;
 mod deploy;
+mod executor;
 mod failure;
 mod frozen;
 mod health;
@@ -78,6 +79,7 @@ fn runs() -> Vec<Case> {
             .soak(),
         Case::new("deploy_warns_of_what_it_passes_over", warning::of_what_a_run_passes_over),
         Case::new("deploy_by_name_takes_what_git_has", by_name::takes_what_git_has),
+        Case::new("the_executor_runs_in_a_pod", executor::in_a_pod),
         Case::new("deploy_of_a_part_and_without_changes", scope::of_a_part),
         Case::new("deploy_fails_when_something_degrades_later", scope::of_what_degrades_later),
         Case::new(

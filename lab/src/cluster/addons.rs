@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Cluster, DNS_ADDRESS};
 use crate::containers;
 use crate::error::LabError;
-use crate::image::Image;
+use tiphys_image::Image;
 
 const COREDNS_IMAGE: &str = "tiphys.lab/coredns:1.14.5";
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::{Cluster, DNS_ADDRESS};
 use crate::error::LabError;
-use crate::image::Image;
 use crate::{command, containers};
+use tiphys_image::Image;
 
 impl Cluster {
     pub(super) fn start_node(&self, address: Ipv4Addr) -> Result<(), LabError> {

@@ -1,4 +1,4 @@
-//! Container images without a registry: a tarball from files, the same bytes every time.
+//! Container images without a registry or an engine: a tarball from files, the same bytes every time.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,26 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::error::LabError;
+mod executor;
+
+pub use executor::executor;
+
+/// A file that cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("{doing} at {}", path.display())]
+pub struct ImageError {
+    doing: &'static str,
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl ImageError {
+    /// For `map_err`.
+    fn file(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| ImageError { doing, path, source }
+    }
+}
 
 /// An image to be written.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +36,8 @@ pub struct Image {
     /// `name:tag`, one or more.
     names: Vec<String>,
     entrypoint: Vec<String>,
+    /// What follows the entrypoint, unless somebody says otherwise.
+    command: Vec<String>,
     environment: Vec<String>,
     /// Numeric: a pod that must not run as root cannot check a name.
     user: String,
@@ -41,6 +62,12 @@ impl Image {
     #[must_use]
     pub fn entrypoint(mut self, words: &[&str]) -> Self {
         self.entrypoint = words.iter().map(|word| (*word).to_owned()).collect();
+        self
+    }
+
+    #[must_use]
+    pub fn command(mut self, words: &[&str]) -> Self {
+        self.command = words.iter().map(|word| (*word).to_owned()).collect();
         self
     }
 
@@ -91,19 +118,20 @@ impl Image {
 
     /// What the image is made of, as a few digits. Files count by path: those of the cache have
     /// their version in it.
-    pub(crate) fn key(&self) -> String {
+    #[must_use]
+    pub fn key(&self) -> String {
         short_digest(format!("{self:?}").as_bytes())
     }
 
     /// Writes the image in the form that `ctr images import` and `docker load` read.
-    pub fn write(&self, target: &Path) -> Result<(), LabError> {
-        let failed = || LabError::file("could not write the image", target);
+    pub fn write(&self, target: &Path) -> Result<(), ImageError> {
+        let failed = || ImageError::file("could not write the image", target);
         let top = target.with_extension("layer");
         fs::write(&top, self.top_layer().map_err(failed())?).map_err(failed())?;
         let layers: Vec<&PathBuf> = self.layers.iter().chain([&top]).collect();
         let digests = layers
             .iter()
-            .map(|layer| file_digest(layer).map_err(LabError::file("could not read", *layer)))
+            .map(|layer| file_digest(layer).map_err(ImageError::file("could not read", *layer)))
             .collect::<Result<Vec<_>, _>>()?;
         let names: Vec<String> = digests.iter().map(|digest| format!("{digest}.tar")).collect();
         let diff_ids: Vec<String> = digests.iter().map(|d| format!("sha256:{d}")).collect();
@@ -112,6 +140,7 @@ impl Image {
             "os": "linux",
             "config": {
                 "Entrypoint": self.entrypoint,
+                "Cmd": self.command,
                 "Env": self.environment,
                 "User": self.user,
             },
@@ -160,8 +189,8 @@ impl Image {
 }
 
 /// Writes everything below a folder as a layer, in the order of names.
-pub fn write_layer(folder: &Path, target: &Path) -> Result<(), LabError> {
-    let failed = || LabError::file("could not write the layer", target);
+pub fn write_layer(folder: &Path, target: &Path) -> Result<(), ImageError> {
+    let failed = || ImageError::file("could not write the layer", target);
     let half = target.with_extension("half");
     let file = fs::File::create(&half).map_err(failed())?;
     let mut archive = tar::Builder::new(io::BufWriter::new(file));
@@ -236,7 +265,8 @@ fn file_digest(path: &Path) -> io::Result<String> {
 }
 
 /// Enough digits to tell versions of one thing apart.
-pub(crate) fn short_digest(bytes: &[u8]) -> String {
+#[must_use]
+pub fn short_digest(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes)[..6])
 }
 
