@@ -67,7 +67,7 @@ impl Explain for FieldConflict {
             format!("`{path}` is managed by `{manager}`{needed}")
         });
         Explanation::new(Exit::Failed, what, said.collect::<Vec<_>>().join("; ")).hint(
-            "let whoever manages it set the same value, or take the field out, and run this again",
+            "set the same value with that manager, or remove the field there, and run this again",
         )
     }
 }

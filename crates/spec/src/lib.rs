@@ -28,6 +28,7 @@ pub use diagnostic::{Diagnostic, Diagnostics, Label};
 pub use document::API_VERSION;
 pub use nearest::nearest;
 pub use source::{NotText, Source, SourceIx, Sources, Span};
+pub use written::yaml_text;
 
 use tiphys_model::platform::ArgoCd;
 use tiphys_model::{Graph, Platform, PlatformName};

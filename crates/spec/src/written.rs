@@ -17,7 +17,7 @@ pub(crate) fn platform_file(head: &Head, apps: &Apps) -> String {
     }
     let mut out = format!(
         "apiVersion: {API_VERSION}\nkind: {KIND}\nmetadata:\n  name: {}\nspec:\n",
-        plain_or_quoted(head.name.as_str())
+        yaml_text(head.name.as_str())
     );
     let argocd = &head.argocd;
     let projects: Vec<&str> = argocd.projects.iter().map(String::as_str).collect();
@@ -32,13 +32,13 @@ pub(crate) fn platform_file(head: &Head, apps: &Apps) -> String {
             out += &format!("    {field}:\n");
         }
         for name in names {
-            out += &format!("      - {}\n", plain_or_quoted(name));
+            out += &format!("      - {}\n", yaml_text(name));
         }
     }
     out += "  stacks:\n";
     for (stack, mut apps) in stacks {
         apps.sort_by_key(|app| &app.name.value);
-        out += &format!("    - name: {}\n      apps:\n", plain_or_quoted(stack.as_str()));
+        out += &format!("    - name: {}\n      apps:\n", yaml_text(stack.as_str()));
         for app in apps {
             write_app(app, &mut out);
         }
@@ -47,7 +47,7 @@ pub(crate) fn platform_file(head: &Head, apps: &Apps) -> String {
 }
 
 fn write_app(app: &AppDocument, out: &mut String) {
-    *out += &format!("        - name: {}\n", plain_or_quoted(app.name.value.as_str()));
+    *out += &format!("        - name: {}\n", yaml_text(app.name.value.as_str()));
     if let Some(app_type) = app.app_type {
         *out += &format!("          type: {}\n", app_type.as_str());
     }
@@ -57,21 +57,40 @@ fn write_app(app: &AppDocument, out: &mut String) {
         *out += "          dependsOn:\n";
     }
     for DependencyDocument { app, optional, .. } in dependencies {
-        let name = plain_or_quoted(app.value.as_str());
+        let name = yaml_text(app.value.as_str());
         let edge =
             if *optional { format!("{{ app: {name}, optional: true }}") } else { name.into() };
         *out += &format!("            - {edge}\n");
     }
 }
 
-/// Names have lower-case letters, digits, `-` and `.` only. Those that begin with a letter are text
-/// to every YAML reader, but for a few words; others may be numbers or dates.
-fn plain_or_quoted(name: &str) -> Cow<'_, str> {
+/// A text in YAML. What begins with a lower-case letter is text to every YAML reader, but for a few
+/// words; the rest may be a number or a date.
+#[must_use]
+pub fn yaml_text(text: &str) -> Cow<'_, str> {
     /// Also those that are truth values in YAML 1.1, which many tools still read.
     const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
-    if name.starts_with(|c: char| c.is_ascii_lowercase()) && !WORDS.contains(&name) {
-        Cow::Borrowed(name)
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-./:@".contains(c);
+    let begins = text.starts_with(|c: char| c.is_ascii_lowercase());
+    if begins && text.chars().all(plain) && !text.ends_with(':') && !WORDS.contains(&text) {
+        Cow::Borrowed(text)
     } else {
-        Cow::Owned(format!("\"{name}\""))
+        // Every text of JSON is one of YAML.
+        Cow::Owned(serde_json::Value::from(text).to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_written_is_yaml() {
+        for plain in ["main", "root/apps", "https://git.example/p.git", "git@host:a/b.git"] {
+            assert_eq!(yaml_text(plain), plain);
+        }
+        for odd in ["1.0", "no", "a: b", "a #b", "", "{x}", "a\nb", "refs:"] {
+            assert!(yaml_text(odd).starts_with('"'), "{odd}");
+        }
     }
 }

@@ -57,7 +57,7 @@ impl Explain for RunError {
             ),
             RunError::Illegal(illegal) => Explanation::new(
                 Exit::Failed,
-                "internal error: the run reached an invalid state and was stopped",
+                "internal error: the run is in an inconsistent state and was stopped",
                 illegal.to_string(),
             )
             .hint("this is a bug in Tiphys: please report it with the command that you ran"),

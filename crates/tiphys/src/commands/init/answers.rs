@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::io;
 
 use tiphys_model::{AppName, PlatformName};
+use tiphys_spec::yaml_text;
 
 use super::default_name;
 use crate::failure::Failure;
@@ -48,15 +49,15 @@ impl Answers {
              # `tiphys schema` prints a JSON Schema for your editor.\n\
              apiVersion: {}\nkind: Platform\nmetadata:\n  name: {}\nspec:\n",
             tiphys_spec::API_VERSION,
-            quoted(self.name.as_str()),
+            yaml_text(self.name.as_str()),
         );
         text += &match &self.root {
             Some(RootSource { repository, path, revision }) => format!(
                 "  # The root app creates the Applications: a chart, a kustomization or a folder.\n  \
                  source:\n    repoURL: {}\n    path: {}\n    targetRevision: {}\n",
-                quoted(repository),
-                quoted(path),
-                quoted(revision),
+                yaml_text(repository),
+                yaml_text(path),
+                yaml_text(revision),
             ),
             None => {
                 "  # Without `source`, the Applications exist already, and Tiphys creates none.\n"
@@ -67,27 +68,15 @@ impl Answers {
                  # hold: during-run          # or `always`: only runs sync\n  \
                  # timeout: 3h               # of a whole run\n  stacks:\n    - name: apps\n      apps:\n";
         for (app, depends_on) in &self.apps {
-            writeln!(text, "        - name: {}", quoted(app.as_str())).unwrap_or_default();
+            writeln!(text, "        - name: {}", yaml_text(app.as_str())).unwrap_or_default();
             if !depends_on.is_empty() {
-                let names: Vec<String> =
-                    depends_on.iter().map(|name| quoted(name.as_str())).collect();
+                let names: Vec<_> =
+                    depends_on.iter().map(|name| yaml_text(name.as_str())).collect();
                 text += "          # These must be Healthy before it is synced.\n";
                 writeln!(text, "          dependsOn: [{}]", names.join(", ")).unwrap_or_default();
             }
         }
         text
-    }
-}
-
-/// As YAML, whatever it is.
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-./:@".contains(c);
-    let begins = text.starts_with(|c: char| c.is_ascii_lowercase());
-    let words = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
-    if begins && text.chars().all(plain) && !text.ends_with(':') && !words.contains(&text) {
-        text.to_owned()
-    } else {
-        serde_json::to_string(text).unwrap_or_default()
     }
 }
 
@@ -153,19 +142,4 @@ fn line(question: &str) -> Result<String, Failure> {
     let mut answer = String::new();
     io::stdin().read_line(&mut answer).map_err(Failure::Output)?;
     Ok(answer.trim().to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whatever_is_answered_is_yaml() {
-        for plain in ["main", "root/apps", "https://git.example/p.git", "git@host:a/b.git"] {
-            assert_eq!(quoted(plain), plain);
-        }
-        for odd in ["1.0", "no", "a: b", "a #b", "", "{x}", "a\nb", "refs:"] {
-            assert!(quoted(odd).starts_with('"'), "{odd}");
-        }
-    }
 }
