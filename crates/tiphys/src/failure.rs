@@ -128,7 +128,7 @@ impl Failure {
                 let what = format!("wrong environment: TIPHYS_ENVIRONMENT is `{wanted}`");
                 let why = match found {
                     Some(name) => format!("the platform is for the environment `{name}`"),
-                    None => "the platform file does not set `spec.environment.name`".to_owned(),
+                    None => "the platform does not set `spec.environment.name`".to_owned(),
                 };
                 let next = "use the platform file of that environment, or unset the variable";
                 notice(&what, Some(&why), Some(next))

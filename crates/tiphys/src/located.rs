@@ -109,7 +109,13 @@ pub(crate) fn deployed(args: &DeployedArgs, access: &Access) -> Result<Option<Lo
         Ok(Some((platform, graph)))
     })?;
     Ok(match (found, file) {
-        (Some((Some(platform), graph)), _) => Some(Located { platform, graph }),
+        (Some((Some(platform), graph)), file) => {
+            // A file was compared already, and a graph that an older Tiphys wrote does not know.
+            if file.is_none() || platform.environment.is_some() {
+                input::check_environment(&platform)?;
+            }
+            Some(Located { platform, graph })
+        }
         (_, Some(platform)) => Some(Located { platform, graph: None }),
         (_, None) => None,
     })

@@ -191,7 +191,7 @@ fn applications_name_no_environment_so_none_is_the_right_one() {
     fs::write(elsewhere.path().join("a.yaml"), APPLICATION).unwrap();
     let plan = "plan --from-applications .";
     let wanted = run(elsewhere.path(), &[("TIPHYS_ENVIRONMENT", "production")], plan);
-    let why = "the platform file does not set `spec.environment.name`";
+    let why = "the platform does not set `spec.environment.name`";
     assert_eq!((wanted.code, wanted.transcript.contains(why)), (Some(3), true));
     assert_eq!(run(elsewhere.path(), &[], plan).code, Some(0));
     let init = "init --from-applications .";

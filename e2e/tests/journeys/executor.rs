@@ -110,6 +110,9 @@ pub(crate) async fn in_a_pod(world: Arc<World>) {
     let teardown = ("TIPHYS_ACTION", "teardown");
     let unconfirmed = run(&site, &[teardown, platform]).await;
     assert_eq!(unconfirmed.code, 3, "{:#?}", unconfirmed.lines);
+    let elsewhere = ("TIPHYS_ENVIRONMENT", "another");
+    let other = run(&site, &[teardown, platform, ("TIPHYS_CONFIRM", NAME), elsewhere]).await;
+    assert_eq!(other.code, 3, "{:#?}", other.lines);
     let denied = run(&site, &[teardown, platform, ("TIPHYS_CONFIRM", NAME)]).await;
     assert_eq!(denied.code, 4, "{:#?}", denied.lines);
     assert_eq!(denied.errors().len(), 1, "{:#?}", denied.lines);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tiphys_model::graph::Edge;
 use tiphys_model::platform::{
-    Allowed, ArgoCd, ArgoCdAccess, Group, GroupKind, Hold, Policies, TeardownPolicy,
+    Allowed, ArgoCd, ArgoCdAccess, Environment, Group, GroupKind, Hold, Policies, TeardownPolicy,
 };
 use tiphys_model::{ApiServer, AppIx, Graph, GroupName, NamespaceName, Platform, PlatformName};
 
@@ -27,6 +27,9 @@ pub struct Settings {
     /// Nobody creates the Applications for Tiphys.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     rootless: bool,
+    /// What `TIPHYS_ENVIRONMENT` is compared with; an older Tiphys has not noted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    environment: Option<String>,
     /// Runs act through the fields of Applications.
     through_fields: bool,
     always_held: bool,
@@ -55,6 +58,7 @@ impl Settings {
             rootless: !platform.argocd.has_root_app,
             root_project: platform.argocd.root_project.clone(),
             application_namespaces: platform.argocd.application_namespaces.clone(),
+            environment: platform.environment.as_ref().map(|environment| environment.name.clone()),
             through_fields: platform.argocd.access == ArgoCdAccess::Kubernetes,
             always_held: platform.policies.hold == Hold::Always,
             concurrency: platform.policies.concurrency.get(),
@@ -119,7 +123,11 @@ impl DeployedGraph {
         });
         Ok(Platform {
             name: name.clone(),
-            environment: None,
+            environment: self
+                .settings
+                .environment
+                .clone()
+                .map(|name| Environment { name, domain: None }),
             source: None,
             bootstrap: None,
             argocd: self.settings.argocd(namespace),
