@@ -49,9 +49,10 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Action {
-    /// Print a first platform file, with comments; changes nothing
+    /// Print a first platform file, with comments
     ///
-    /// It is made from Application manifests, from answers on a terminal, or of examples.
+    /// It is made from Application manifests, from answers on a terminal, or of examples. With
+    /// `--root-app`, a platform file becomes a part of the root app.
     Init(InitArgs),
     /// Show order, layers, critical path, estimate and digest; changes nothing
     Plan(PlanArgs),
@@ -156,6 +157,14 @@ pub(crate) struct InitArgs {
     /// Name of the platform [default: platform]
     #[arg(long, value_name = "NAME", value_parser = PlatformName::parse)]
     pub(crate) name: Option<PlatformName>,
+    /// Instead, make the platform file a part of the root app in DIR, for `deploy --platform`
+    ///
+    /// DIR is a Helm chart, a kustomization, or a folder of manifests.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["from_applications", "name"])]
+    pub(crate) root_app: Option<PathBuf>,
+    /// Platform file for `--root-app` [default: ./platform.yaml]
+    #[arg(short, long, value_name = "PLATFORM", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// Which platform, for actions that need no cluster.

@@ -1,6 +1,9 @@
 //! `tiphys init`: a first platform file.
 
 mod answers;
+mod root_app;
+
+use std::path::Path;
 
 use tiphys_model::PlatformName;
 use tiphys_spec::{Source, Sources};
@@ -13,6 +16,10 @@ use crate::{input, output};
 use answers::{Answers, ask};
 
 pub(crate) fn run(args: InitArgs) -> Result<(), Failure> {
+    if let Some(directory) = &args.root_app {
+        let file = args.file.as_deref().unwrap_or(Path::new(input::DEFAULT));
+        return root_app::write(directory, file);
+    }
     let text = match &args.from_applications {
         Some(directory) => {
             let waves = input::sync_waves(args.edges_from_waves);
