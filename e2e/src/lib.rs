@@ -5,6 +5,7 @@ mod harness;
 pub mod inventory;
 mod lots;
 pub mod objects;
+pub mod pod;
 mod proxy;
 mod record;
 pub mod servers;

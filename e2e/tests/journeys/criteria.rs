@@ -5,13 +5,12 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::core::v1::Pod;
-use kube::Api;
-use kube::api::{DeleteParams, LogParams, Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use tiphys_argocd::Application;
 use tiphys_argocd::Destination;
 use tiphys_cluster::Place;
+use tiphys_e2e::pod::{PROGRAM, PodEnd, ProgramPod};
 use tiphys_e2e::servers::{self, Server};
 use tiphys_e2e::{PlatformFile, Site, World, tiphys};
 use tiphys_evidence::Prober;
@@ -231,11 +230,11 @@ pub(crate) async fn in_a_run(world: Arc<World>) {
     assert_eq!(events.last().expect("events")["counts"]["alreadyCurrent"], 3, "{events:#?}");
     assert!(before.writes(&site).operations().is_empty(), "nothing is synced again");
     expect(&world, &file, 0, "").await;
-    let said = from_inside(&site, &file, elsewhere).await;
-    assert!(said.contains("exit 0"), "{said}");
+    let inside = from_inside(&site, &file, elsewhere).await;
+    assert_eq!(inside.code, 0, "{}", inside.log);
     drop(server);
-    let said = from_inside(&site, &file, elsewhere).await;
-    assert!(said.contains("exit 1") && said.contains(&found), "{said}");
+    let inside = from_inside(&site, &file, elsewhere).await;
+    assert!(inside.code == 1 && inside.log.contains(&found), "{}", inside.log);
     expect(&world, &file, 1, &found).await;
     let bindings = site.objects("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", None);
     bindings.delete(elsewhere, &DeleteParams::default()).await.expect("it was made here");
@@ -258,12 +257,8 @@ fn app(name: &str, behaviour: Behaviour) -> AppSource {
     app
 }
 
-/// What `validate` says in a pod, with no kubeconfig: the program comes from this machine, and a
-/// small Debian from Argo CD's image.
-async fn from_inside(site: &Site, file: &PlatformFile, namespace: &str) -> String {
-    let argocd = site.objects("apps/v1", "Deployment", Some("argocd"));
-    let server = argocd.get("argocd-server").await.expect("Argo CD is there");
-    let image = server.data["spec"]["template"]["spec"]["containers"][0]["image"].clone();
+/// What `validate` says in a pod, with no kubeconfig.
+async fn from_inside(site: &Site, file: &PlatformFile, namespace: &str) -> PodEnd {
     let account = json!({ "name": "inside", "namespace": namespace });
     site.apply(json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": account })).await;
     site.apply(json!({
@@ -277,38 +272,15 @@ async fn from_inside(site: &Site, file: &PlatformFile, namespace: &str) -> Strin
     }))
     .await;
     let text = std::fs::read_to_string(file.path()).expect("the platform file");
-    let binary = tiphys::binary();
-    let folder = binary.parent().expect("it lies in a folder");
-    let script = "printf %s \"$PLATFORM\" > /dev/shm/platform.yaml\n\
-                  /program/tiphys validate -f /dev/shm/platform.yaml 2>&1; echo exit $?";
-    let pods: Api<Pod> = Api::namespaced(site.world.client.clone(), namespace);
-    pods.delete("inside", &DeleteParams::default().grace_period(0)).await.ok();
-    while pods.get_opt("inside").await.expect("an answer").is_some() {
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
-    let container = json!({
-        "name": "tiphys", "image": image, "command": ["sh", "-c", script],
-        "env": [{ "name": "PLATFORM", "value": text }],
-        "volumeMounts": [{ "name": "program", "mountPath": "/program" }],
-    });
-    site.apply(json!({
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": { "name": "inside", "namespace": namespace },
-        "spec": {
-            "serviceAccountName": "inside", "restartPolicy": "Never", "containers": [container],
-            "volumes": [{ "name": "program", "hostPath": { "path": folder } }],
-        },
-    }))
-    .await;
-    let began = Instant::now();
-    loop {
-        let said = pods.logs("inside", &LogParams::default()).await.unwrap_or_default();
-        if said.lines().any(|line| line.starts_with("exit ")) {
-            return said;
-        }
-        assert!(began.elapsed() < HURRY, "the pod does not end: {said}");
-        tokio::time::sleep(Duration::from_millis(500)).await;
-    }
+    let script = format!("printf %s \"$PLATFORM\" | {PROGRAM} validate -f - 2>&1");
+    let pod = ProgramPod {
+        name: "inside",
+        namespace,
+        account: "inside",
+        command: &["sh", "-c", &script],
+        variables: &[("PLATFORM", &text)],
+    };
+    pod.run(site).await
 }
 
 /// A kind that Argo CD has no health check for, with a status that anybody may write.

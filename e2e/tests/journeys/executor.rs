@@ -3,11 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::core::v1::Pod;
-use kube::Api;
-use kube::api::{DeleteParams, LogParams};
-use serde_json::{Value, json};
-use tiphys_e2e::{Site, World, figure, tiphys};
+use serde_json::Value;
+use tiphys_e2e::pod::{PROGRAM, PodEnd, ProgramPod};
+use tiphys_e2e::{Site, World, figure};
 use tiphys_lab::repository::{AppSource, Behaviour};
 
 use crate::deploy::configure;
@@ -15,11 +13,10 @@ use crate::deploy::configure;
 const NAME: &str = "pod-run";
 /// The account that `configure` makes for runs.
 const ACCOUNT: &str = "tiphys-pod-run";
-const LONGEST: Duration = Duration::from_secs(120);
 
 /// What a pod came to.
 struct Ended {
-    code: i64,
+    code: i32,
     /// Both streams; each line is JSON.
     lines: Vec<Value>,
 }
@@ -30,52 +27,17 @@ impl Ended {
     }
 }
 
-/// Runs the executor to its end. The program comes from this machine, and what it is linked with from
-/// Argo CD's image.
+/// Runs the executor to its end.
 async fn run(site: &Site, variables: &[(&str, &str)]) -> Ended {
-    let argocd = site.objects("apps/v1", "Deployment", Some("argocd"));
-    let server = argocd.get("argocd-server").await.expect("Argo CD is there");
-    let image = server.data["spec"]["template"]["spec"]["containers"][0]["image"].clone();
-    let binary = tiphys::binary().canonicalize().expect("the program");
-    let folder = binary.parent().expect("it lies in a folder");
-    let pods: Api<Pod> = Api::namespaced(site.world.client.clone(), "argocd");
-    let variables: Vec<Value> =
-        variables.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
-    let container = json!({
-        "name": "tiphys", "image": image, "command": ["/program/tiphys", "executor"],
-        "env": variables, "workingDir": "/proc",
-        "volumeMounts": [{ "name": "program", "mountPath": "/program", "readOnly": true }],
-        "securityContext": {
-            "readOnlyRootFilesystem": true, "runAsNonRoot": true, "runAsUser": 65532,
-            "allowPrivilegeEscalation": false, "capabilities": { "drop": ["ALL"] },
-            "seccompProfile": { "type": "RuntimeDefault" },
-        },
-    });
-    site.apply(json!({
-        "apiVersion": "v1", "kind": "Pod", "metadata": { "name": NAME, "namespace": "argocd" },
-        "spec": {
-            "serviceAccountName": ACCOUNT, "restartPolicy": "Never", "containers": [container],
-            "volumes": [{ "name": "program", "hostPath": { "path": folder } }],
-        },
-    }))
-    .await;
-    let began = Instant::now();
-    let code = loop {
-        let pod = pods.get(NAME).await.expect("the pod");
-        let statuses = pod.status.and_then(|status| status.container_statuses);
-        let state = statuses.and_then(|all| all.first()?.state.clone());
-        if let Some(ended) = state.and_then(|state| state.terminated) {
-            break i64::from(ended.exit_code);
-        }
-        assert!(began.elapsed() < LONGEST, "the pod does not end");
-        tokio::time::sleep(Duration::from_millis(300)).await;
+    let pod = ProgramPod {
+        name: NAME,
+        namespace: "argocd",
+        account: ACCOUNT,
+        command: &[PROGRAM, "executor"],
+        variables,
     };
-    let said = pods.logs(NAME, &LogParams::default()).await.expect("its log");
-    pods.delete(NAME, &DeleteParams::default().grace_period(0)).await.expect("it can go");
-    while pods.get_opt(NAME).await.expect("an answer").is_some() {
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
-    let lines = said.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    let PodEnd { code, log } = pod.run(site).await;
+    let lines = log.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
     Ended { code, lines }
 }
 
