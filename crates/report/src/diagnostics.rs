@@ -55,7 +55,10 @@ fn group<'a>(
 ) -> annotate_snippets::Group<'a> {
     let title = Level::ERROR.primary_title(one_line(&problem.title));
     let mut elements: Vec<Element<'a>> = Vec::new();
-    for (window, labels) in windows(sources, lines, problem) {
+    for (mut window, labels) in windows(sources, lines, problem) {
+        if problem.masked {
+            window.mask(problem.primary.span);
+        }
         let path = one_line(&sources.get(window.file).name);
         let annotation = |label: &&'a Label| {
             let kind = if **label == problem.primary {
@@ -148,6 +151,18 @@ impl Window {
         self.range.end = next.range.end;
         let text = &sources.get(self.file).text()[self.range.clone()];
         self.text = harmless(text).into_owned();
+    }
+
+    /// Hides a span. Bytes stay where they are, so marks do too.
+    fn mask(&mut self, span: Span) {
+        let place =
+            |at: u32| (at as usize).clamp(self.range.start, self.range.end) - self.range.start;
+        let (start, end) = (place(span.start), place(span.end));
+        let hidden = self.text[start..end].chars();
+        let hidden: String = hidden
+            .map(|c| if c == '\n' { "\n".to_owned() } else { "*".repeat(c.len_utf8()) })
+            .collect();
+        self.text.replace_range(start..end, &hidden);
     }
 
     /// The place of a span in the window. What spans several lines is marked where it begins.

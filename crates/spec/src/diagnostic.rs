@@ -12,6 +12,8 @@ pub struct Diagnostic {
     pub related: Vec<Label>,
     /// What to do next.
     pub hint: Option<String>,
+    /// The text at the primary place must not be shown: it holds a secret.
+    pub masked: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +29,13 @@ impl Diagnostic {
             primary: Label { span, text: label.into() },
             related: Vec::new(),
             hint: None,
+            masked: false,
         }
+    }
+
+    pub(crate) fn masked(mut self, masked: bool) -> Self {
+        self.masked = masked;
+        self
     }
 
     pub(crate) fn related(mut self, span: Span, text: impl Into<String>) -> Self {

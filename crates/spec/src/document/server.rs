@@ -139,7 +139,8 @@ impl Decode for ServerText {
                 let (label, hint) = problem.explain();
                 // It is not quoted again: there may be a password in it.
                 let title = "`server` must be `HOST`, `HOST:PORT` or `https://HOST:PORT`";
-                problems.push(Diagnostic::new(title, node.span(), label).hint(hint));
+                let masked = matches!(problem, AddressProblem::UserInfo);
+                problems.push(Diagnostic::new(title, node.span(), label).hint(hint).masked(masked));
                 None
             }
         }
