@@ -64,19 +64,27 @@ impl Explain for PlatformFileError {
 }
 
 impl RootSource {
+    /// The root app, if there is one; without Argo CD there is none.
+    pub async fn root_app(
+        client: &Client,
+        platform: &Platform,
+    ) -> Result<Option<Application>, RequestError> {
+        let root = names::root_application(platform);
+        let applications: Api<Application> =
+            Api::namespaced(client.clone(), &platform.argocd.namespace);
+        let what = format!("cannot read the root app `{root}`");
+        applications.get_opt(&root).await.map_err(RequestError::because(what))
+    }
+
     /// Of a platform of which little more than its name is known.
     pub async fn of(
         client: &Client,
         platform: &Platform,
         note: &dyn Fn(String),
     ) -> Result<Self, PlatformFileError> {
-        let namespace = &platform.argocd.namespace;
-        let root = names::root_application(platform);
-        let applications: Api<Application> = Api::namespaced(client.clone(), namespace);
-        let what = format!("cannot read the root app `{root}`");
-        let found = applications.get_opt(&root).await.map_err(RequestError::because(what))?;
-        let Some(found) = found else {
-            let namespace = namespace.clone();
+        let Some(found) = Self::root_app(client, platform).await? else {
+            let root = names::root_application(platform);
+            let namespace = platform.argocd.namespace.clone();
             return Err(PlatformFileError::NoRootApp { root, namespace });
         };
         let argocd = ArgoCdClient::new(client, platform, Purpose::Deploy).await?;

@@ -39,6 +39,19 @@ pub(crate) fn platform(
     Ok(platform)
 }
 
+/// Whether a platform of this name was set up in the cluster.
+pub(crate) fn has_root_app(
+    access: &Access,
+    namespace: &str,
+    name: &PlatformName,
+) -> Result<bool, Failure> {
+    runtime::block_on(async {
+        let client = access.client().await?;
+        let platform = tiphys_spec::named(name.clone(), namespace.to_owned());
+        Ok(RootSource::root_app(&client, &platform).await?.is_some())
+    })
+}
+
 /// The platform that these files describe.
 fn read(files: &PlatformFiles, revision: &str) -> Result<Platform, Failure> {
     let source = |(name, text): (&String, &String)| {

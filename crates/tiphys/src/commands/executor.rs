@@ -4,6 +4,7 @@
 //! same wherever it is made.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -11,11 +12,13 @@ use clap::Parser;
 use tiphys_cluster::KubeconfigSource;
 use tiphys_model::Exit;
 
-use crate::args::{Action, Args};
+use crate::args::{Action, Args, DeployArgs};
 use crate::failure::Failure;
-use crate::output;
+use crate::{git, input, output};
 
 const KUBECONFIG_TEXT: &str = "TIPHYS_KUBECONFIG_BASE64";
+/// For a cluster that has no root app yet. What it names relative to itself is mounted beside it.
+const MOUNTED_FILE: &str = "/var/run/tiphys/platform/platform.yaml";
 
 pub(crate) fn run(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Exit, Failure> {
     output::speak_json();
@@ -27,7 +30,28 @@ pub(crate) fn run(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Exit, Fai
         other => return Err(Failure::Bug(format!("the executor chose {other:?}"))),
     };
     cluster.given = Some(kubeconfig);
+    if let Action::Deploy(args) = &mut action {
+        begin_with_file(args, Path::new(MOUNTED_FILE))?;
+    }
     crate::act(action)
+}
+
+/// Deploys the mounted file, if there is one and the cluster does not know the platform yet.
+fn begin_with_file(args: &mut DeployArgs, file: &Path) -> Result<(), Failure> {
+    let named = &mut args.platform.named;
+    let Some(name) = named.name.clone().filter(|_| file.exists()) else { return Ok(()) };
+    if git::has_root_app(&args.cluster.access(), &named.namespace, &name)? {
+        return Ok(());
+    }
+    let found = input::own_platform(Some(file))?.name;
+    if found != name {
+        let why = format!("{} is the file of the platform `{found}`", file.display());
+        let next = "set it to that name, or mount the file of the other platform";
+        return Err(wrong("TIPHYS_PLATFORM", &why, next));
+    }
+    named.name = None;
+    args.platform.file = Some(file.to_owned());
+    Ok(())
 }
 
 /// What the environment asks for.
