@@ -85,6 +85,8 @@ pub(crate) async fn of_a_part(world: Arc<World>) {
     assert_eq!(code, Some(0), "{stderr}");
     assert_eq!(before.writes(&site).of_ours(), [].into(), "it only looked: {stdout}");
     assert!(stdout.contains("part-web"), "{stdout}");
+    let (forecast, _) = said(&world, &file, &["--dry-run"], 0).await;
+    assert_eq!(forecast[0]["apps"].as_array().map(Vec::len), Some(3), "{forecast:#?}");
 
     let wrong = said(&world, &file, &["--plan", "0123456789ab"], 3).await;
     assert!(wrong.1.contains("0123456789ab"), "{}", wrong.1);

@@ -53,7 +53,7 @@ fn deploy(args: &DeployArgs, moved: &Arc<AtomicBool>) -> Result<Exit, Failure> {
     let plan = plan(args, &platform)?;
     let access = args.cluster.access();
     if args.dry_run {
-        return dry_run::run(&access, &platform, &plan);
+        return dry_run::run(&access, &platform, &plan, args.output);
     }
     let files = RunFiles::open(args.events.as_deref(), &args.reports)?;
     target::tell(&access)?;

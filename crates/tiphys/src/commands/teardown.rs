@@ -51,7 +51,10 @@ pub(crate) fn run(args: &TeardownArgs) -> Result<Exit, Failure> {
     }
     let preview = preview(&access, &removal)?;
     if args.dry_run {
-        output::text(|out| write!(out, "{preview}"))?;
+        match args.output {
+            RunFormat::Text => output::text(|out| write!(out, "{preview}"))?,
+            RunFormat::Jsonl => output::data(|out| writeln!(out, "{}", preview.json()))?,
+        }
         return Ok(Exit::Done);
     }
     if !consented(args, &removal.platform, &preview)? {

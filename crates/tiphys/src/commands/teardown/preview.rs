@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde_json::{Value, json};
 use tiphys_cluster::Target;
 use tiphys_engine::TeardownPreview;
 use tiphys_model::PlatformName;
@@ -29,6 +30,43 @@ impl Preview {
             && crds.is_empty()
             && volumes.is_empty()
             && taken.is_empty()
+    }
+}
+
+impl Preview {
+    /// The same for programs.
+    pub(super) fn json(&self) -> Value {
+        let TeardownPreview {
+            apps,
+            generators,
+            namespaces,
+            crds,
+            volumes,
+            kept,
+            taken,
+            unconfirmed,
+        } = &self.would;
+        let crds = crds.iter().map(|(name, objects)| json!({ "name": name, "objects": objects }));
+        let volumes = volumes.iter().map(|(name, data)| json!({ "name": name, "data": data }));
+        let taken =
+            taken.iter().map(|(object, why)| json!({ "object": object.to_string(), "why": why }));
+        let waits = unconfirmed.iter().flat_map(|(app, objects)| {
+            objects.iter().map(move |object| json!({ "app": app, "object": object.to_string() }))
+        });
+        json!({
+            "kind": "forecast",
+            "cluster": self.target.server,
+            "platform": self.platform,
+            "generators": generators,
+            "apps": apps,
+            "namespaces": namespaces,
+            "crds": crds.collect::<Vec<_>>(),
+            "volumes": volumes.collect::<Vec<_>>(),
+            "primitives": self.primitives,
+            "taken": taken.collect::<Vec<_>>(),
+            "unconfirmed": waits.collect::<Vec<_>>(),
+            "stays": kept.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        })
     }
 }
 
@@ -127,6 +165,8 @@ mod tests {
             would,
             primitives: false,
         };
+        let waits = &preview.json()["unconfirmed"][0];
+        assert_eq!(*waits, json!({ "app": "db", "object": "Secret/db/data" }));
         let text = preview.to_string();
         let (_, shown) = text.split_once("Waits for confirmation\n").unwrap();
         assert_eq!(
