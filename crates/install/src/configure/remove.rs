@@ -78,11 +78,9 @@ pub async fn remove(
         ("ConfigMap", SETTINGS),
         ("Secret", ARGOCD_SECRET),
     ];
+    let own = |managers: &BTreeSet<String>| managers.contains(&manager).then(|| manager.clone());
     for object in common {
-        let_go(client, platform, object, |managers| {
-            managers.contains(&manager).then(|| manager.clone())
-        })
-        .await?;
+        let_go(client, platform, object, own).await?;
     }
     // The definitions are everybody's: the last platform takes them along.
     let last = |managers: &BTreeSet<String>| {
@@ -142,9 +140,23 @@ async fn revoke(client: &Client, platform: &Platform) -> Result<(), TokenUpdateE
     Ok(())
 }
 
+/// Gives up the platform's keys of an object that others write to, too.
+async fn let_go(
+    client: &Client,
+    platform: &Platform,
+    object: (&str, &str),
+    who: impl Fn(&BTreeSet<String>) -> Option<String>,
+) -> Result<(), TokenUpdateError> {
+    let mut attempts = 1;
+    while let Err(error) = let_go_once(client, platform, object, &who).await {
+        again(&mut attempts, error.into())?;
+    }
+    Ok(())
+}
+
 /// An apply without the keys gives them up; what other managers hold too stays. In whose name
 /// that is done, if at all, depends on who manages the object. Its values are not read.
-async fn let_go(
+async fn let_go_once(
     client: &Client,
     platform: &Platform,
     (kind, name): (&str, &str),
@@ -190,5 +202,43 @@ fn api(client: &Client, namespace: Option<&str>, version: &str, kind: &str) -> A
     match namespace {
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
         None => Api::all_with(client.clone(), &resource),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use http::Method;
+    use tiphys_cluster::scripted::{self, Answer};
+
+    use super::*;
+    use crate::configure::objects::tests::platform;
+
+    /// How often it is written if so many answers are conflicts, and whether that ends well.
+    async fn let_go_among(conflicts: usize) -> (usize, bool) {
+        let written = Arc::new(Mutex::new(0));
+        let count = written.clone();
+        let client = scripted::client(move |asked| {
+            if asked.method == Method::PATCH {
+                let mut count = count.lock().unwrap();
+                *count += 1;
+                if *count <= conflicts {
+                    return Answer::refused(409, "somebody else was faster");
+                }
+            }
+            let fields = json!([{ "manager": "tiphys-prod", "operation": "Apply" }]);
+            Answer::Object(json!({ "metadata": { "name": "a", "managedFields": fields } }))
+        });
+        let own = |managers: &BTreeSet<String>| managers.first().cloned();
+        let ended = let_go(&client, &platform("prod"), ("ConfigMap", "a"), own).await;
+        (*written.lock().unwrap(), ended.is_ok())
+    }
+
+    #[tokio::test]
+    async fn what_others_write_to_is_looked_at_again() {
+        assert_eq!(let_go_among(0).await, (1, true));
+        assert_eq!(let_go_among(3).await, (4, true));
+        assert!(!let_go_among(99).await.1, "not for ever");
     }
 }
