@@ -5,8 +5,8 @@ use tiphys_argocd::credentials::CredentialsError;
 use tiphys_argocd::platform_file::{self, LABEL, PlatformFiles};
 use tiphys_argocd::rest::CallError;
 use tiphys_argocd::{AppAddress, Application, ArgoCdClient};
-use tiphys_cluster::RequestError;
 use tiphys_cluster::names::{self, Purpose};
+use tiphys_cluster::{Cause, RequestError};
 use tiphys_model::{Exit, Explain, Explanation, Platform, PlatformName};
 use tiphys_run::Revisions;
 
@@ -73,7 +73,11 @@ impl RootSource {
         let applications: Api<Application> =
             Api::namespaced(client.clone(), &platform.argocd.namespace);
         let what = format!("cannot read the root app `{root}`");
-        applications.get_opt(&root).await.map_err(RequestError::because(what))
+        match applications.get_opt(&root).await.map_err(RequestError::because(what)) {
+            // Nobody knows what an Application is.
+            Err(error) if error.cause() == Cause::NotFound => Ok(None),
+            found => found,
+        }
     }
 
     /// Of a platform of which little more than its name is known.
