@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::Image;
 
-/// An image of this name. The program has to be static: there is no libc beside it.
+/// The image of the executor. The program must be linked statically: the image has no libc.
 #[must_use]
 pub fn executor(name: &str, program: &Path, authorities: &Path) -> Image {
     Image::new(name)

@@ -1,4 +1,4 @@
-//! A client around another: what it is told passes through a function first.
+//! Wrapping a client: a function sees every request before it is sent.
 
 use std::future::Future;
 use std::pin::Pin;

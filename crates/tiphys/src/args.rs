@@ -29,7 +29,7 @@ pub(crate) use health::{HealthAction, HealthArgs, HealthTestArgs};
 pub(crate) use named::NamedArgs;
 pub(crate) use preflight::{PreflightArgs, PreflightFormat};
 pub(crate) use reports::ReportArgs;
-pub(crate) use scope::ScopeArgs;
+pub(crate) use scope::{ScopeArgs, known as known_scopes};
 pub(crate) use status::{LookArgs, StatusArgs, ValidateArgs, WhyArgs};
 pub(crate) use teardown::TeardownArgs;
 

@@ -8,6 +8,7 @@ use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, CompletionCandidate, Shell};
 use tiphys_model::Platform;
 
+use crate::args::known_scopes;
 use crate::{input, variables};
 
 /// A shell sets it when it asks what may follow.
@@ -62,13 +63,7 @@ pub(crate) fn apps(current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// For `--scope`.
 pub(crate) fn scopes(current: &OsStr) -> Vec<CompletionCandidate> {
-    candidates(current, |platform| {
-        let mut stacks: Vec<String> =
-            platform.apps.iter().map(|app| format!("stack:{}", app.stack)).collect();
-        stacks.dedup();
-        let apps = platform.apps.iter().map(|app| format!("app:{}", app.name));
-        ["platform".to_owned()].into_iter().chain(stacks).chain(apps).collect()
-    })
+    candidates(current, |platform| known_scopes(platform).into_iter().collect())
 }
 
 fn candidates(

@@ -10,6 +10,7 @@ use tiphys_model::{AppName, Exit, Explain, Explanation, Platform};
 use tiphys_report::{Notice, render_diagnostics, render_notice};
 use tiphys_spec::{Diagnostics, Sources, nearest};
 
+use crate::args::known_scopes;
 use crate::input::InputError;
 
 #[derive(Debug)]
@@ -80,11 +81,7 @@ impl Failure {
 
     /// A scope that is not in the platform, with the one that was probably meant.
     pub(crate) fn unknown_scope(given: &str, why: Option<ScopeError>, platform: &Platform) -> Self {
-        let apps = platform.apps.iter().map(|app| format!("app:{}", app.name));
-        let mut known: Vec<String> =
-            platform.apps.iter().map(|app| format!("stack:{}", app.stack)).chain(apps).collect();
-        known.push("platform".to_owned());
-        known.sort();
+        let known = known_scopes(platform);
         // A bare name is a slip too: the prefix was forgotten.
         let bare = known.iter().find(|scope| scope.split_once(':').is_some_and(|s| s.1 == given));
         let near = || nearest(given, known.iter().map(String::as_str)).map(str::to_owned);
@@ -100,6 +97,12 @@ impl Failure {
         let names = platform.apps.iter().map(|app| app.name.as_str());
         let nearest = nearest(given.as_str(), names).map(str::to_owned);
         Failure::App { given: given.clone(), why, nearest }
+    }
+
+    /// For `map_err` on files that should be written.
+    pub(crate) fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        |error| Failure::Unwritable { path, error }
     }
 
     pub(crate) fn render(&self) -> String {

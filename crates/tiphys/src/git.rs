@@ -60,13 +60,7 @@ fn read(files: &PlatformFiles, revision: &str) -> Result<Platform, Failure> {
     let sources: Result<Vec<Source>, _> = files.iter().map(source).collect();
     let sources = sources.map_err(|error| Failure::Input(InputError::NotText(error)))?;
     let sources = if files.len() > 1 { Sources::directory(sources) } else { Sources::new(sources) };
-    match tiphys_spec::platform(&sources) {
-        Ok(platform) => {
-            input::check_environment(&platform)?;
-            Ok(platform)
-        }
-        Err(problems) => Err(Failure::Platform(Box::new(sources), problems)),
-    }
+    input::parsed(sources)
 }
 
 /// Whether these files mean the same platform. Comments and the order of apps mean nothing.

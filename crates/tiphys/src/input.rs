@@ -106,15 +106,21 @@ pub(crate) fn platform(file: Option<&Path>) -> Result<Platform, Failure> {
             Sources::new(vec![source.map_err(|e| Failure::Input(InputError::NotText(e)))?])
         }
     };
-    let platform = match tiphys_spec::platform(&sources) {
-        Ok(platform) => platform,
-        Err(problems) => return Err(Failure::Platform(Box::new(sources), problems)),
-    };
-    check_environment(&platform)?;
-    Ok(platform)
+    parsed(sources)
 }
 
-/// The same for what must not say anything: whatever is wrong, there is none.
+/// The platform that these files describe.
+pub(crate) fn parsed(sources: Sources) -> Result<Platform, Failure> {
+    match tiphys_spec::platform(&sources) {
+        Ok(platform) => {
+            check_environment(&platform)?;
+            Ok(platform)
+        }
+        Err(problems) => Err(Failure::Platform(Box::new(sources), problems)),
+    }
+}
+
+/// The same as [`platform`] for what must not say anything: whatever is wrong, there is none.
 pub(crate) fn silently(file: Option<&Path>) -> Option<Platform> {
     let file = file.unwrap_or(Path::new(DEFAULT));
     let sources = if is_stdin(file) { return None } else { read(file, Depth::Directory).ok()? };

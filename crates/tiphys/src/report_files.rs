@@ -65,10 +65,8 @@ impl ReportFiles {
 
 /// What is in it stays until there is something new.
 fn open(path: &Path) -> Result<(PathBuf, File), Failure> {
-    match open_untouched(path) {
-        Ok(file) => Ok((path.to_owned(), file)),
-        Err(error) => Err(Failure::Unwritable { path: path.to_owned(), error }),
-    }
+    let file = open_untouched(path).map_err(Failure::unwritable(path))?;
+    Ok((path.to_owned(), file))
 }
 
 fn replace(mut file: File, text: &str) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! Variables that stand for flags, in one table.
+//! Environment variables for flags, in one table.
 //!
 //! A flag on the command line counts more than a variable, and so does one that excludes it. Flags
 //! that consent to something or force something have no variable: what an environment says was
@@ -13,7 +13,7 @@ use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
 
 use crate::args::Args;
 
-/// A flag, and the variable that stands for it.
+/// Each flag, and the variable that sets it.
 const TABLE: [(&str, &str); 9] = [
     ("file", "TIPHYS_FILE"),
     ("platform", "TIPHYS_PLATFORM"),
@@ -50,9 +50,12 @@ pub(crate) fn parse(
     let mut command = command();
     let given = command.try_get_matches_from_mut(&words)?;
     let (flags, used) = from_variables(&command, &given, lookup);
-    let complete = with_flags(words, &flags);
-    let matches = command.try_get_matches_from_mut(complete);
-    let matches = matches.map_err(|error| naming(error, &used))?;
+    let matches = if flags.is_empty() {
+        given
+    } else {
+        let complete = command.try_get_matches_from_mut(with_flags(words, &flags));
+        complete.map_err(|error| naming(error, &used))?
+    };
     Ok((Args::from_arg_matches(&matches)?, used))
 }
 
@@ -93,7 +96,7 @@ fn from_variables(
         .unzip()
 }
 
-/// Right behind the action: what follows may end with words that are no flags.
+/// Inserts flags directly after the action: a `--` may follow, and nothing after it is a flag.
 fn with_flags(mut words: Vec<OsString>, flags: &[OsString]) -> Vec<OsString> {
     let is_action = |word: &OsString| !OsStr::as_encoded_bytes(word).starts_with(b"-");
     let action = words.iter().skip(1).position(is_action).map_or(words.len(), |at| at + 2);
@@ -109,13 +112,18 @@ fn naming(error: clap::Error, used: &[&str]) -> clap::Error {
     });
     match from {
         Some(variable) => {
-            let text = error.render().to_string();
-            let first = text.lines().next().unwrap_or_default();
-            let first = first.strip_prefix("error: ").unwrap_or(first);
+            let first = first_line(&error);
             command().error(error.kind(), format!("{first} (from the variable {variable})"))
         }
         None => error,
     }
+}
+
+/// What is wrong, without what clap says to everybody.
+pub(crate) fn first_line(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let first = text.lines().next().unwrap_or_default();
+    first.strip_prefix("error: ").unwrap_or(first).to_owned()
 }
 
 #[cfg(test)]

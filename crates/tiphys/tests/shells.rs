@@ -13,7 +13,7 @@ metadata: { name: small }
 spec:
   stacks:
     - { name: data, apps: [{ name: vault }, { name: vault-config }] }
-    - { name: front, apps: [{ name: web }] }
+    - { name: front, apps: [{ name: about }, { name: web }] }
 ";
 
 /// The program in a directory, with nothing of the caller's environment.

@@ -40,7 +40,10 @@ pub(crate) async fn takes_what_git_has(world: Arc<World>) {
     assert_eq!(applied(&world).await, ["named-db".to_owned()].into());
     let root = site.application("named-root").await;
     let root = serde_json::to_value(&root.status).expect("JSON");
-    assert_eq!(root["sync"]["status"], "Synced", "what is never applied is no difference: {root}");
+    assert_eq!(
+        root["sync"]["status"], "Synced",
+        "the skipped ConfigMap does not count as drift: {root}"
+    );
 
     // Git moves on; nobody has a file.
     let after = Duration::from_secs(1);

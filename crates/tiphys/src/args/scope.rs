@@ -1,5 +1,7 @@
 //! `--scope`.
 
+use std::collections::BTreeSet;
+
 use clap::Args as ClapArgs;
 use clap_complete::ArgValueCompleter;
 use tiphys_model::{Platform, Scope};
@@ -15,6 +17,13 @@ pub(crate) struct ScopeArgs {
     /// [default: platform]
     #[arg(long = "scope", value_name = "SCOPE", add = ArgValueCompleter::new(completer::scopes))]
     given: Vec<String>,
+}
+
+/// All scopes of a platform that are one word.
+pub(crate) fn known(platform: &Platform) -> BTreeSet<String> {
+    let stacks = platform.apps.iter().map(|app| format!("stack:{}", app.stack));
+    let apps = platform.apps.iter().map(|app| format!("app:{}", app.name));
+    stacks.chain(apps).chain(["platform".to_owned()]).collect()
 }
 
 impl ScopeArgs {

@@ -76,7 +76,7 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
         plan: Arc::new(plan(&platform, &Scope::Platform)?),
         platform: Arc::new(platform),
         again: format!("tiphys deploy -f {}", file.display()),
-        origin: if args.allow_uncommitted { Origin::Anywhere } else { Origin::File(file) },
+        origin: (!args.allow_uncommitted).then_some(Origin::File(file)),
         prune: false,
         files: RunFiles::default(),
         format: RunFormat::Text,

@@ -62,9 +62,8 @@ fn deploy(args: &DeployArgs, moved: &Arc<AtomicBool>) -> Result<Exit, Failure> {
     }
     let file = args.platform.file.clone().unwrap_or_else(|| input::DEFAULT.into());
     let origin = match args.platform.named.name {
-        Some(_) => Origin::Git(moved.clone()),
-        None if args.allow_uncommitted => Origin::Anywhere,
-        None => Origin::File(file),
+        Some(_) => Some(Origin::Git(moved.clone())),
+        None => (!args.allow_uncommitted).then_some(Origin::File(file)),
     };
     let deployment = Deployment {
         access,
@@ -149,7 +148,8 @@ pub(crate) struct Deployment {
     pub(crate) access: Access,
     pub(crate) platform: Arc<Platform>,
     pub(crate) plan: Arc<Plan>,
-    pub(crate) origin: Origin,
+    /// Where the platform file comes from, if it has to be what Git has.
+    pub(crate) origin: Option<Origin>,
     /// Whether apps that have left the platform file are removed afterwards.
     pub(crate) prune: bool,
     pub(crate) files: RunFiles,
@@ -164,7 +164,7 @@ impl Deployment {
         let mut display = Display::new(format);
         let RunFiles { events, reports } = self.files;
         let record = Record::new(Action::Deploy, &plan, events);
-        let check = self.origin.check(&platform);
+        let check = self.origin.map(|origin| origin.check(&platform));
         let (deployed, to) = (platform.clone(), access.clone());
         let verdict = display.follow(record, move |tell| {
             runtime::block_on(async {
@@ -187,27 +187,20 @@ impl Deployment {
     }
 }
 
-/// Where the platform file comes from.
+/// Where a platform file comes from that has to be what Git has.
 pub(crate) enum Origin {
-    /// The root app. It has to be the same when the run begins; whether it is not.
+    /// The root app. Whether it has another one by now is noted.
     Git(Arc<AtomicBool>),
-    /// A file that has to be what Git has.
     File(PathBuf),
-    /// Whatever Git has.
-    Anywhere,
 }
 
 impl Origin {
-    /// Compares the platform with what Git has, if that matters.
-    fn check(self, platform: &Arc<Platform>) -> Option<Check> {
+    /// Compares the platform with what Git has.
+    fn check(self, platform: &Arc<Platform>) -> Check {
         let platform = platform.clone();
-        if matches!(self, Origin::Anywhere) {
-            return None;
-        }
-        Some(Box::new(move |source| {
+        Box::new(move |source| {
             let revision = source.revisions.to_string();
             let found = match (&source.files, &self) {
-                (_, Origin::Anywhere) => Ok(()),
                 (Some(files), _) if git::means(files, &revision, &platform) => Ok(()),
                 (_, Origin::Git(moved)) => {
                     moved.store(true, Ordering::Relaxed);
@@ -224,6 +217,6 @@ impl Origin {
                 },
             };
             found.map_err(|error| Box::new(error) as Refused)
-        }))
+        })
     }
 }

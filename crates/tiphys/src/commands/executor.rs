@@ -14,9 +14,11 @@ use tiphys_model::Exit;
 
 use crate::args::{Action, Args, DeployArgs};
 use crate::failure::Failure;
+use crate::variables::first_line;
 use crate::{git, input, output};
 
 const KUBECONFIG_TEXT: &str = "TIPHYS_KUBECONFIG_BASE64";
+const ACTIONS: &str = "set it to deploy, validate or teardown";
 /// For a cluster that has no root app yet. What it names relative to itself is mounted beside it.
 const MOUNTED_FILE: &str = "/var/run/tiphys/platform/platform.yaml";
 
@@ -72,17 +74,16 @@ impl Order {
         let required = |name: &str, next: &str| {
             variable(name)?.ok_or_else(|| wrong(name, "it is not set", next))
         };
-        let action = required("TIPHYS_ACTION", "set it to deploy, validate or teardown")?;
+        let action = required("TIPHYS_ACTION", ACTIONS)?;
         let platform = required("TIPHYS_PLATFORM", "set it to the name of the platform")?;
         let format = match action.as_str() {
             "deploy" | "teardown" => "jsonl",
             "validate" => "json",
             other => {
                 let why = format!("`{other}` is not an action of the executor");
-                let next = "set it to deploy, validate or teardown";
                 return Err(Failure::Usage {
                     what: format!("invalid TIPHYS_ACTION: {why}"),
-                    next: next.to_owned(),
+                    next: ACTIONS.to_owned(),
                 });
             }
         };
@@ -100,11 +101,9 @@ impl Order {
             }
             words.push("--yes".to_owned());
         }
-        let args = Args::try_parse_from(words).map_err(|error| {
-            let text = error.render().to_string();
-            let first = text.lines().next().unwrap_or_default();
-            let what = first.strip_prefix("error: ").unwrap_or(first).to_owned();
-            Failure::Usage { what, next: "check the variables TIPHYS_*".to_owned() }
+        let args = Args::try_parse_from(words).map_err(|error| Failure::Usage {
+            what: first_line(&error),
+            next: "check the variables TIPHYS_*".to_owned(),
         })?;
         let kubeconfig = match (variable("KUBECONFIG")?, variable(KUBECONFIG_TEXT)?) {
             (Some(_), _) => KubeconfigSource::Usual(None),

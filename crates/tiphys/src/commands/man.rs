@@ -1,7 +1,6 @@
 //! `tiphys man`: manual pages, one for each action.
 
 use std::fs;
-use std::path::Path;
 
 use clap_mangen::Man;
 
@@ -12,11 +11,7 @@ use crate::variables;
 pub(crate) fn run(args: &ManArgs) -> Result<(), Failure> {
     let mut command = variables::command().disable_help_subcommand(true);
     command.build();
-    let unwritable = |path: &Path| {
-        let path = path.to_owned();
-        |error| Failure::Unwritable { path, error }
-    };
-    fs::create_dir_all(&args.directory).map_err(unwritable(&args.directory))?;
+    fs::create_dir_all(&args.directory).map_err(Failure::unwritable(&args.directory))?;
     let actions = command.get_subcommands();
     let actions = actions.map(|action| (format!("tiphys-{}", action.get_name()), action));
     for (name, command) in [("tiphys".to_owned(), &command)].into_iter().chain(actions) {
@@ -24,7 +19,7 @@ pub(crate) fn run(args: &ManArgs) -> Result<(), Failure> {
         let man = Man::new(command.clone()).title(name.to_uppercase()).manual("Tiphys");
         man.render(&mut page).map_err(Failure::Output)?;
         let path = args.directory.join(format!("{name}.1"));
-        fs::write(&path, page).map_err(unwritable(&path))?;
+        fs::write(&path, page).map_err(Failure::unwritable(&path))?;
     }
     Ok(())
 }

@@ -37,8 +37,8 @@ impl Kind {
 
 pub(super) fn write(directory: &Path, file: &Path) -> Result<(), Failure> {
     let name = input::own_platform(Some(file))?.name;
-    let real = file.canonicalize().map_err(unwritable(file))?;
-    let directory = &directory.canonicalize().map_err(unwritable(directory))?;
+    let real = file.canonicalize().map_err(Failure::unwritable(file))?;
+    let directory = &directory.canonicalize().map_err(Failure::unwritable(directory))?;
     if real.is_dir() {
         return Err(RootAppError::Directory(file.to_owned()).into());
     }
@@ -59,7 +59,7 @@ pub(super) fn write(directory: &Path, file: &Path) -> Result<(), Failure> {
             append(&kustomization, &generator(&name, path))?;
         }
         Kind::Manifests => {
-            let text = fs::read_to_string(&real).map_err(unwritable(file))?;
+            let text = fs::read_to_string(&real).map_err(Failure::unwritable(file))?;
             put(&directory.join("platform-file.yaml"), &manifest(&name, &text))?;
             output::note(
                 "this is a copy: run the command again when the platform file has changed",
@@ -68,11 +68,6 @@ pub(super) fn write(directory: &Path, file: &Path) -> Result<(), Failure> {
     }
     output::note(&format!("commit and push it; then: tiphys deploy --platform {name}"));
     Ok(())
-}
-
-fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> Failure {
-    let path = path.to_owned();
-    |error| Failure::Unwritable { path, error }
 }
 
 /// What begins every file that is written here, and nobody else's.
@@ -124,16 +119,16 @@ fn put(path: &Path, text: &str) -> Result<(), Failure> {
         _ => {}
     }
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(unwritable(folder))?;
+        fs::create_dir_all(folder).map_err(Failure::unwritable(folder))?;
     }
-    fs::write(path, text).map_err(unwritable(path))?;
+    fs::write(path, text).map_err(Failure::unwritable(path))?;
     output::note(&format!("wrote {}", path.display()));
     Ok(())
 }
 
 /// Adds to a kustomization, behind what somebody has written.
 fn append(path: &Path, entry: &str) -> Result<(), Failure> {
-    let found = fs::read_to_string(path).map_err(unwritable(path))?;
+    let found = fs::read_to_string(path).map_err(Failure::unwritable(path))?;
     if found.contains(LABEL) {
         return Ok(());
     }
@@ -142,7 +137,7 @@ fn append(path: &Path, entry: &str) -> Result<(), Failure> {
         return Err(RootAppError::Generator { path, entry }.into());
     }
     let end = if found.ends_with('\n') { "" } else { "\n" };
-    fs::write(path, format!("{found}{end}{entry}")).map_err(unwritable(path))?;
+    fs::write(path, format!("{found}{end}{entry}")).map_err(Failure::unwritable(path))?;
     output::note(&format!("added a generator to {}", path.display()));
     Ok(())
 }
@@ -157,7 +152,7 @@ fn link(chart: &Path, file: &Path) -> Result<PathBuf, Failure> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Ok(_) | Err(_) => return Err(RootAppError::Taken(path).into()),
     }
-    symlink(&target, &path).map_err(unwritable(&path))?;
+    symlink(&target, &path).map_err(Failure::unwritable(&path))?;
     output::note(&format!("linked {} to {}", path.display(), target.display()));
     Ok(name)
 }
@@ -233,8 +228,9 @@ mod tests {
 
     #[test]
     fn the_starter_has_what_this_writes() {
+        let starter = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/starter");
         let starter =
-            include_str!("../../../../../examples/starter/root/templates/platform-file.yaml");
+            fs::read_to_string(starter.join("root/templates/platform-file.yaml")).unwrap();
         let name = PlatformName::parse("starter").unwrap();
         assert_eq!(chart(&name, Path::new("platform.yaml")), starter);
     }

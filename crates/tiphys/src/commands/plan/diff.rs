@@ -1,6 +1,6 @@
 //! `tiphys plan --diff`: what changes from another plan.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use tiphys_model::{Plan, Platform, Scope};
@@ -8,6 +8,7 @@ use tiphys_plan::PlanDifference;
 use tiphys_report::{PlanDifferenceMarkdown, PlanDifferenceText};
 
 use crate::args::{DeployedArgs, PlanArgs, PlanFormat};
+use crate::commands::validate::json;
 use crate::failure::Failure;
 use crate::{input, located, output};
 
@@ -26,10 +27,15 @@ pub(super) fn run(
         input::platform(Some(old))?
     };
     let difference = PlanDifference::new(&super::plan(&old, &Scope::default())?, new);
-    let write = |out: &mut dyn Write| write(out, &difference, args.output);
     match args.output {
-        PlanFormat::Table => output::text(write),
-        PlanFormat::Json | PlanFormat::Yaml | PlanFormat::Markdown => output::data(write),
+        PlanFormat::Table => output::text(|out| write!(out, "{}", PlanDifferenceText(&difference))),
+        PlanFormat::Markdown => {
+            output::data(|out| write!(out, "{}", PlanDifferenceMarkdown(&difference)))
+        }
+        PlanFormat::Json => json(&difference),
+        PlanFormat::Yaml => output::data(|mut out| {
+            serde_saphyr::to_io_writer(&mut out, &difference).map_err(io::Error::other)
+        }),
         PlanFormat::Dot | PlanFormat::Mermaid => Err(Failure::Usage {
             what: "`--diff` cannot be printed as a graph".to_owned(),
             next: "choose `-o table`, `-o markdown`, `-o json` or `-o yaml`".to_owned(),
@@ -46,22 +52,4 @@ fn deployed(args: &PlanArgs, platform: &Platform) -> Result<Platform, Failure> {
     };
     Ok(located::described(&deployed, &args.platform.cluster.access(), located::Prefer::Cluster)?
         .platform)
-}
-
-fn write(
-    mut out: &mut dyn Write,
-    difference: &PlanDifference,
-    format: PlanFormat,
-) -> io::Result<()> {
-    match format {
-        PlanFormat::Json => {
-            serde_json::to_writer_pretty(&mut out, difference)?;
-            writeln!(out)
-        }
-        PlanFormat::Yaml => {
-            serde_saphyr::to_io_writer(&mut out, difference).map_err(io::Error::other)
-        }
-        PlanFormat::Markdown => write!(out, "{}", PlanDifferenceMarkdown(difference)),
-        _ => write!(out, "{}", PlanDifferenceText(difference)),
-    }
 }

@@ -31,41 +31,32 @@ impl Preview {
             && volumes.is_empty()
             && taken.is_empty()
     }
-}
 
-impl Preview {
-    /// The same for programs.
+    /// The same as the text, for programs.
     pub(super) fn json(&self) -> Value {
-        let TeardownPreview {
-            apps,
-            generators,
-            namespaces,
-            crds,
-            volumes,
-            kept,
-            taken,
-            unconfirmed,
-        } = &self.would;
-        let crds = crds.iter().map(|(name, objects)| json!({ "name": name, "objects": objects }));
-        let volumes = volumes.iter().map(|(name, data)| json!({ "name": name, "data": data }));
-        let taken =
-            taken.iter().map(|(object, why)| json!({ "object": object.to_string(), "why": why }));
-        let waits = unconfirmed.iter().flat_map(|(app, objects)| {
+        let would = &self.would;
+        let crds = would.crds.iter();
+        let crds = crds.map(|(name, objects)| json!({ "name": name, "objects": objects }));
+        let volumes = would.volumes.iter();
+        let volumes = volumes.map(|(name, data)| json!({ "name": name, "data": data }));
+        let taken = would.taken.iter();
+        let taken = taken.map(|(object, why)| json!({ "object": object.to_string(), "why": why }));
+        let waits = would.unconfirmed.iter().flat_map(|(app, objects)| {
             objects.iter().map(move |object| json!({ "app": app, "object": object.to_string() }))
         });
         json!({
             "kind": "forecast",
             "cluster": self.target.server,
             "platform": self.platform,
-            "generators": generators,
-            "apps": apps,
-            "namespaces": namespaces,
+            "generators": would.generators,
+            "apps": would.apps,
+            "namespaces": would.namespaces,
             "crds": crds.collect::<Vec<_>>(),
             "volumes": volumes.collect::<Vec<_>>(),
             "primitives": self.primitives,
             "taken": taken.collect::<Vec<_>>(),
             "unconfirmed": waits.collect::<Vec<_>>(),
-            "stays": kept.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "stays": would.kept.iter().map(ToString::to_string).collect::<Vec<_>>(),
         })
     }
 }
