@@ -2,6 +2,7 @@
 
 mod ground;
 mod harness;
+pub mod image;
 pub mod inventory;
 mod lots;
 pub mod objects;

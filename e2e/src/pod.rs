@@ -1,4 +1,4 @@
-//! The program in a pod. It comes from this machine, and what it is linked with from Argo CD's image.
+//! The program in a pod.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,10 @@ use kube::Api;
 use kube::api::{DeleteParams, LogParams};
 use serde_json::{Value, json};
 
-use crate::{Site, tiphys};
+use crate::{Site, image};
 
-/// Where the program is in the pod.
-pub const PROGRAM: &str = "/program/tiphys";
+/// Where the platform file is, if the pod has one.
+pub const FILE: &str = "/platform/platform.yaml";
 const LONGEST: Duration = Duration::from_secs(240);
 
 /// A pod that runs something to its end.
@@ -18,8 +18,10 @@ pub struct ProgramPod<'a> {
     pub name: &'a str,
     pub namespace: &'a str,
     pub account: &'a str,
-    pub command: &'a [&'a str],
+    pub args: &'a [&'a str],
     pub variables: &'a [(&'a str, &'a str)],
+    /// The text of a platform file.
+    pub file: Option<&'a str>,
 }
 
 /// How it ended, and both of its streams.
@@ -58,18 +60,23 @@ impl ProgramPod<'_> {
     }
 
     async fn pod(&self, site: &Site) -> Value {
-        let argocd = site.objects("apps/v1", "Deployment", Some("argocd"));
-        let server = argocd.get("argocd-server").await.expect("Argo CD is there");
-        let image = server.data["spec"]["template"]["spec"]["containers"][0]["image"].clone();
-        let binary = tiphys::binary().canonicalize().expect("the program");
-        let folder = binary.parent().expect("it lies in a folder");
+        let (mut mounts, mut volumes) = (Vec::new(), Vec::new());
+        if let Some(file) = self.file {
+            site.apply(json!({
+                "apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": { "name": self.name, "namespace": self.namespace },
+                "data": { "platform.yaml": file },
+            }))
+            .await;
+            mounts.push(json!({ "name": "file", "mountPath": "/platform", "readOnly": true }));
+            volumes.push(json!({ "name": "file", "configMap": { "name": self.name } }));
+        }
         let variables = self.variables.iter();
         let variables: Vec<Value> =
             variables.map(|(name, value)| json!({ "name": name, "value": value })).collect();
         let container = json!({
-            "name": "tiphys", "image": image, "command": self.command, "env": variables,
-            "workingDir": "/proc",
-            "volumeMounts": [{ "name": "program", "mountPath": "/program", "readOnly": true }],
+            "name": "tiphys", "image": image::executor().await, "args": self.args,
+            "env": variables, "workingDir": "/proc", "volumeMounts": mounts,
             "securityContext": {
                 "readOnlyRootFilesystem": true, "runAsNonRoot": true, "runAsUser": 65532,
                 "allowPrivilegeEscalation": false, "capabilities": { "drop": ["ALL"] },
@@ -81,8 +88,7 @@ impl ProgramPod<'_> {
             "metadata": { "name": self.name, "namespace": self.namespace },
             "spec": {
                 "serviceAccountName": self.account, "restartPolicy": "Never",
-                "containers": [container],
-                "volumes": [{ "name": "program", "hostPath": { "path": folder } }],
+                "containers": [container], "volumes": volumes,
             },
         })
     }

@@ -161,6 +161,18 @@ impl Kinds {
         let listable = self.known.values().filter(|known| known.listable);
         listable.map(|known| (&known.resource, Api::all_with(self.client.clone(), &known.resource)))
     }
+
+    /// The same for what is in one namespace.
+    pub fn listable_in(
+        &self,
+        namespace: &str,
+    ) -> impl Iterator<Item = (&ApiResource, Api<DynamicObject>)> {
+        let listable = self.known.values().filter(|known| known.listable && known.namespaced);
+        listable.map(move |known| {
+            let client = self.client.clone();
+            (&known.resource, Api::namespaced_with(client, namespace, &known.resource))
+        })
+    }
 }
 
 /// In one go: an API that is registered and does not answer is left out, where asking each of them

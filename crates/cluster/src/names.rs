@@ -7,6 +7,8 @@ use tiphys_model::{Platform, PlatformName, SecretName};
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "tiphys");
 /// Whose it is, if several platforms live in one Argo CD.
 pub const PLATFORM_LABEL: &str = "tiphys.dev/platform";
+/// The namespace of the Argo CD that the platform lives in, on what is in ours.
+pub const ARGOCD_LABEL: &str = "tiphys.dev/argocd";
 /// Which primitive an object of Phase 1 is a part of.
 pub const PRIMITIVE_LABEL: &str = "tiphys.dev/primitive";
 /// The platform that a primitive was installed for, and with which it goes.
@@ -17,11 +19,16 @@ pub const FIELD_MANAGER: &str = "tiphys";
 pub const BOOTSTRAP_MANAGER: &str = "tiphys.bootstrap";
 /// How the description of a hold begins: a sync window of ours in an AppProject.
 pub const HOLD: &str = "tiphys hold";
+/// Where runs inside the cluster live: their accounts, workflows and records. Not with Argo CD: who may
+/// make a pod there can mount its Secrets.
+pub const NAMESPACE: &str = "tiphys";
+/// Where teardowns inside the cluster live. Who may make a workflow in a namespace can use every account
+/// in it, so who may deploy would otherwise be able to remove.
+pub const TEARDOWN_NAMESPACE: &str = "tiphys-teardown";
 /// How many ConfigMaps a bank of the deployed graph has: a Role has to name them all.
 const BANK_SIZE: usize = 3;
 
-/// The platform's Lease and first ConfigMap, and the ServiceAccount, Role and RoleBinding of who
-/// deploys.
+/// The platform's Lease and first ConfigMap.
 #[must_use]
 pub fn own(platform: &Platform) -> String {
     of(&platform.name)
@@ -72,12 +79,6 @@ pub fn admin(platform: &Platform) -> String {
     format!("{}-admin", own(platform))
 }
 
-/// The ClusterRole and ClusterRoleBinding of an account.
-#[must_use]
-pub fn cluster_role(platform: &Platform, purpose: Purpose) -> String {
-    cluster_wide(platform, &purpose.to_string())
-}
-
 /// The ValidatingAdmissionPolicy that lets runs change nothing of a project but their hold, and its
 /// binding.
 #[must_use]
@@ -92,8 +93,8 @@ pub fn sets_policy(platform: &Platform) -> String {
     cluster_wide(platform, "sets")
 }
 
-/// What is in no namespace has that of Argo CD in its name: another Argo CD may have a platform of
-/// this name.
+/// What is not beside its Argo CD has the namespace of that in its name: another Argo CD may have a
+/// platform of this name.
 fn cluster_wide(platform: &Platform, what: &str) -> String {
     format!("tiphys.{}.{}.{what}", platform.argocd.namespace, platform.name)
 }
@@ -135,16 +136,6 @@ impl Purpose {
         }
     }
 
-    /// The account in Kubernetes of a run inside the cluster, and its Role and RoleBinding. Those
-    /// of `prod` for a teardown must not be those of a platform called `prod-teardown`.
-    #[must_use]
-    pub fn service_account(self, platform: &Platform) -> String {
-        match self {
-            Purpose::Deploy => own(platform),
-            Purpose::Teardown => format!("{}.{self}", own(platform)),
-        }
-    }
-
     /// The role in Argo CD's policy.
     #[must_use]
     pub fn role(self, platform: &Platform) -> String {
@@ -158,6 +149,52 @@ impl std::fmt::Display for Purpose {
             Purpose::Deploy => "deploy",
             Purpose::Teardown => "teardown",
         })
+    }
+}
+
+/// Who does something inside the cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Account {
+    Deploy,
+    Validate,
+    Teardown,
+    /// Has the others work, by submitting workflows.
+    Submit,
+}
+
+impl Account {
+    pub const ALL: [Account; 4] =
+        [Account::Deploy, Account::Validate, Account::Teardown, Account::Submit];
+
+    /// The ServiceAccount, and all of its roles and bindings.
+    #[must_use]
+    pub fn name(self, platform: &Platform) -> String {
+        cluster_wide(platform, self.as_str())
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn namespace(self) -> &'static str {
+        match self {
+            Account::Deploy | Account::Validate | Account::Submit => NAMESPACE,
+            Account::Teardown => TEARDOWN_NAMESPACE,
+        }
+    }
+
+    /// As the API server calls it.
+    #[must_use]
+    pub fn user(self, platform: &Platform) -> String {
+        format!("system:serviceaccount:{}:{}", self.namespace(), self.name(platform))
+    }
+
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Account::Deploy => "deploy",
+            Account::Validate => "validate",
+            Account::Teardown => "teardown",
+            Account::Submit => "submit",
+        }
     }
 }
 

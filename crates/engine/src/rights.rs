@@ -8,7 +8,7 @@ use http::Method;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::json;
 use tiphys_cluster::Place;
-use tiphys_cluster::names::Purpose;
+use tiphys_cluster::names::{Account, NAMESPACE};
 use tiphys_cluster::scripted::Asked;
 use tiphys_install::configure::{Grants, grants};
 use tiphys_model::{Platform, Scope};
@@ -97,13 +97,14 @@ fn compare(grants: &Grants, servers: &[Server]) -> (BTreeSet<Need>, BTreeSet<Str
     let allowed = |need: &Need| {
         let rules = match need.namespace.as_deref() {
             Some(ARGOCD) => &grants.here,
+            Some(NAMESPACE) => &grants.records,
             Some(TEAM) => &grants.beside,
             _ => &grants.everywhere,
         };
         rules.iter().any(|rule| allows(rule, need))
     };
     let lacking = needs.iter().filter(|need| !allowed(need)).cloned().collect();
-    let Grants { here, beside, everywhere } = grants;
+    let Grants { here, beside, everywhere, .. } = grants;
     let of = |rules, place| std::iter::repeat(place).zip::<&Vec<PolicyRule>>(rules);
     let rules = of(here, Some(ARGOCD)).chain(of(beside, Some(TEAM))).chain(of(everywhere, None));
     let mut unused = BTreeSet::new();
@@ -135,7 +136,7 @@ async fn a_deployment_may_do_what_it_does_and_nothing_else() {
 async fn assert_deployment(platform: Platform, creates: &'static [&'static str], unused: &[&str]) {
     let server = argocd::server(creates);
     let plan = tiphys_plan::plan(&platform, &Scope::Platform).unwrap();
-    let grants = grants(&platform, Purpose::Deploy);
+    let grants = grants(&platform, Account::Deploy);
     let deploy = || Deploy {
         engine: Engine::Local,
         client: server.client(),
@@ -228,7 +229,7 @@ async fn a_teardown_may_do_what_it_does_and_nothing_else() {
 }
 
 async fn assert_teardown(platform: &Platform, apps: [&str; 2], unused: &[&str]) {
-    let grants = grants(platform, Purpose::Teardown);
+    let grants = grants(platform, Account::Teardown);
     let (server, teardown) = deployed(platform, apps).await;
     teardown.run(&|_| {}).await.unwrap();
     // A volume that stays keeps the graph and the Lease.

@@ -10,6 +10,7 @@ mod hold_policy;
 mod intent;
 mod jwt;
 mod keys;
+mod namespaces;
 pub(crate) mod objects;
 mod projects;
 mod remove;
@@ -39,13 +40,14 @@ pub use intent::IntentError;
 use intent::{How, Intent};
 use keys::ARGOCD_SECRET;
 pub use keys::KeysError;
+pub use namespaces::{Namespaces, namespaces};
 use objects::Desired;
 pub use remove::{RemoveError, remove};
 pub use retry::TokenUpdateError;
 use retry::again;
 pub use roles::{Grants, grants};
 pub use rotate::rotate;
-use tiphys_cluster::names::{FIELD_MANAGER, Purpose};
+use tiphys_cluster::names::{self, FIELD_MANAGER, Purpose};
 use tiphys_cluster::{Cause, RequestError, encoded};
 pub use tokens::TokenError;
 use tokens::TokenIssuer;
@@ -112,6 +114,15 @@ pub struct LeftOut {
     pub why: String,
 }
 
+impl LeftOut {
+    fn of(object: &Value) -> Self {
+        let text = |pointer: &str| {
+            object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        LeftOut { kind: text("/kind"), name: text("/metadata/name"), why: String::new() }
+    }
+}
+
 impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} skipped: {}", self.kind, self.name, self.why)
@@ -171,16 +182,13 @@ pub async fn configure(
         intents.push(Intent::new(client, desired, How::Merge).await?);
     }
     for desired in desired {
-        let dispensable = desired.is_cluster_wide().then(|| desired.object.clone());
-        let intent = match (Intent::new(client, desired, How::Apply).await, dispensable) {
-            (Err(error), Some(object)) => {
-                left_out.push(left_out_because(&object, error)?);
-                continue;
+        match tried(client, desired, &intents, &left_out).await? {
+            Ok(intent) => {
+                check_manual(intent.change())?;
+                intents.push(intent);
             }
-            (intent, _) => intent?,
-        };
-        check_manual(intent.change())?;
-        intents.push(intent);
+            Err(without) => left_out.push(without),
+        }
     }
     let webhook = webhook::intent(client, platform, mounted).await?;
     let mut tokens = tried_tokens(client, platform).await?;
@@ -203,6 +211,35 @@ pub async fn configure(
     Ok(Configured { changes, left_out, given_token: given_token(client, platform).await? })
 }
 
+/// Tries an object out. Whoever has rights in the namespaces of Argo CD only can do without what is in
+/// none, and without what runs inside the cluster need.
+async fn tried(
+    client: &Client,
+    desired: Desired,
+    before: &[Intent],
+    left_out: &[LeftOut],
+) -> Result<Result<Intent, LeftOut>, ConfigureError> {
+    let namespace = desired.namespace().map(str::to_owned);
+    let is_namespace =
+        |kind: &str, name: &str| kind == "Namespace" && Some(name) == namespace.as_deref();
+    if before.iter().map(Intent::change).any(|change| {
+        is_namespace(&change.kind, &change.name) && change.outcome == Outcome::Created
+    }) {
+        return Ok(Ok(Intent::in_new_namespace(client, desired).await?));
+    }
+    if let Some(missing) = left_out.iter().find(|one| is_namespace(&one.kind, &one.name)) {
+        return Ok(Err(LeftOut { why: missing.why.clone(), ..LeftOut::of(&desired.object) }));
+    }
+    let dispensable = match namespace.as_deref() {
+        None | Some(names::NAMESPACE | names::TEARDOWN_NAMESPACE) => Some(desired.object.clone()),
+        Some(_) => None,
+    };
+    match (Intent::new(client, desired, How::Apply).await, dispensable) {
+        (Err(error), Some(object)) => Ok(Err(left_out_because(&object, error)?)),
+        (intent, _) => Ok(Ok(intent?)),
+    }
+}
+
 /// What the cluster does not know, or the caller may not write, is done without.
 fn left_out_because(object: &Value, error: IntentError) -> Result<LeftOut, IntentError> {
     let IntentError::Request(request) = error else { return Err(error) };
@@ -211,10 +248,7 @@ fn left_out_because(object: &Value, error: IntentError) -> Result<LeftOut, Inten
         Cause::NotFound => "the cluster does not have this kind".to_owned(),
         Cause::Conflict | Cause::Unreachable | Cause::Other => return Err(request.into()),
     };
-    let text = |pointer: &str| {
-        object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
-    Ok(LeftOut { kind: text("/kind"), name: text("/metadata/name"), why })
+    Ok(LeftOut { why, ..LeftOut::of(object) })
 }
 
 /// Somebody else may have let the root app sync by itself. Then it would change its children

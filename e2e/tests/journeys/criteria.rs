@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tiphys_argocd::Application;
 use tiphys_argocd::Destination;
 use tiphys_cluster::Place;
-use tiphys_e2e::pod::{PROGRAM, PodEnd, ProgramPod};
+use tiphys_e2e::pod::{FILE, PodEnd, ProgramPod};
 use tiphys_e2e::servers::{self, Server};
 use tiphys_e2e::{PlatformFile, Site, World, tiphys};
 use tiphys_evidence::Prober;
@@ -272,13 +272,13 @@ async fn from_inside(site: &Site, file: &PlatformFile, namespace: &str) -> PodEn
     }))
     .await;
     let text = std::fs::read_to_string(file.path()).expect("the platform file");
-    let script = format!("printf %s \"$PLATFORM\" | {PROGRAM} validate -f - 2>&1");
     let pod = ProgramPod {
         name: "inside",
         namespace,
         account: "inside",
-        command: &["sh", "-c", &script],
-        variables: &[("PLATFORM", &text)],
+        args: &["validate", "-f", FILE],
+        variables: &[],
+        file: Some(&text),
     };
     pod.run(site).await
 }

@@ -4,15 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tiphys_e2e::pod::{PROGRAM, PodEnd, ProgramPod};
+use tiphys_cluster::names::Account;
+use tiphys_e2e::pod::{PodEnd, ProgramPod};
 use tiphys_e2e::{Site, World, figure};
 use tiphys_lab::repository::{AppSource, Behaviour};
 
 use crate::deploy::configure;
 
 const NAME: &str = "pod-run";
-/// The account that `configure` makes for runs.
-const ACCOUNT: &str = "tiphys-pod-run";
 
 /// What a pod came to.
 struct Ended {
@@ -22,19 +21,25 @@ struct Ended {
 }
 
 impl Ended {
+    fn says(&self, text: &str) -> bool {
+        let said = |line: &Value| line["message"].as_str().is_some_and(|said| said.contains(text));
+        self.lines.iter().any(said)
+    }
+
     fn errors(&self) -> Vec<&Value> {
         self.lines.iter().filter(|line| line["level"] == "error").collect()
     }
 }
 
 /// Runs the executor to its end.
-async fn run(site: &Site, variables: &[(&str, &str)]) -> Ended {
+async fn run(site: &Site, account: Account, variables: &[(&str, &str)]) -> Ended {
     let pod = ProgramPod {
         name: NAME,
-        namespace: "argocd",
-        account: ACCOUNT,
-        command: &[PROGRAM, "executor"],
+        namespace: account.namespace(),
+        account: &format!("tiphys.argocd.{NAME}.{}", account.as_str()),
+        args: &["executor"],
         variables,
+        file: None,
     };
     let PodEnd { code, log } = pod.run(site).await;
     let lines = log.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
@@ -54,30 +59,39 @@ pub(crate) async fn in_a_pod(world: Arc<World>) {
 
     let platform = ("TIPHYS_PLATFORM", NAME);
     let began = Instant::now();
-    let deployed = run(&site, &[("TIPHYS_ACTION", "deploy"), platform]).await;
+    let deployed = run(&site, Account::Deploy, &[("TIPHYS_ACTION", "deploy"), platform]).await;
     assert_eq!(deployed.code, 0, "{:#?}", deployed.lines);
     figure(&format!("deployment by a pod: {} s", began.elapsed().as_secs()));
     let finished = deployed.lines.iter().find(|line| line["kind"] == "run-finished");
     assert_eq!(finished.expect("an end")["verdict"], "succeeded", "{:#?}", deployed.lines);
-    let named = deployed.lines.iter().any(|line| {
-        line["message"].as_str().is_some_and(|text| text.contains("the cluster that this runs in"))
-    });
-    assert!(named, "{:#?}", deployed.lines);
+    assert!(deployed.says("the cluster that this runs in"), "{:#?}", deployed.lines);
 
-    let valid = run(&site, &[("TIPHYS_ACTION", "validate"), platform]).await;
+    let validate = ("TIPHYS_ACTION", "validate");
+    let valid = run(&site, Account::Validate, &[validate, platform]).await;
     assert_eq!(valid.code, 0, "{:#?}", valid.lines);
     assert_eq!(valid.lines[0]["platform"], NAME, "{:#?}", valid.lines);
 
     // Who may deploy may not take down, whatever is said.
-    let teardown = ("TIPHYS_ACTION", "teardown");
-    let unconfirmed = run(&site, &[teardown, platform]).await;
+    let (teardown, confirm) = (("TIPHYS_ACTION", "teardown"), ("TIPHYS_CONFIRM", NAME));
+    let unconfirmed = run(&site, Account::Deploy, &[teardown, platform]).await;
     assert_eq!(unconfirmed.code, 3, "{:#?}", unconfirmed.lines);
     let elsewhere = ("TIPHYS_ENVIRONMENT", "another");
-    let other = run(&site, &[teardown, platform, ("TIPHYS_CONFIRM", NAME), elsewhere]).await;
+    let other = run(&site, Account::Deploy, &[teardown, platform, confirm, elsewhere]).await;
     assert_eq!(other.code, 3, "{:#?}", other.lines);
-    let denied = run(&site, &[teardown, platform, ("TIPHYS_CONFIRM", NAME)]).await;
-    assert_eq!(denied.code, 4, "{:#?}", denied.lines);
-    assert_eq!(denied.errors().len(), 1, "{:#?}", denied.lines);
+    for account in [Account::Deploy, Account::Validate, Account::Submit] {
+        let denied = run(&site, account, &[teardown, platform, confirm]).await;
+        assert_eq!(denied.code, 4, "{account:?}: {:#?}", denied.lines);
+        assert_eq!(denied.errors().len(), 1, "{account:?}: {:#?}", denied.lines);
+    }
     site.until_healthy("pod-run-db").await;
+    let denied = run(&site, Account::Validate, &[("TIPHYS_ACTION", "deploy"), platform]).await;
+    assert_eq!(denied.code, 4, "{:#?}", denied.lines);
+
+    // Who may, takes down all but what it stands on.
+    let gone = run(&site, Account::Teardown, &[teardown, platform, confirm]).await;
+    assert_eq!(gone.code, 0, "{:#?}", gone.lines);
+    assert!(gone.says("this run needs them itself"), "{:#?}", gone.lines);
+    let validated = run(&site, Account::Validate, &[validate, platform]).await;
+    assert_eq!(validated.code, 5, "{:#?}", validated.lines);
     site.close().await;
 }

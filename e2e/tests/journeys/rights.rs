@@ -15,7 +15,8 @@ use tiphys_lab::repository::{AppSource, Behaviour};
 use crate::deploy::configure;
 
 const NAME: &str = "need";
-const ROLE: &str = "tiphys-need";
+const ROLE: &str = "tiphys.argocd.need.deploy";
+const GRAPH: &str = "tiphys-need";
 
 /// What only some runs need: those with ApplicationSets, the first one of a platform, and those
 /// that are to be seen in Kubernetes' events.
@@ -39,8 +40,8 @@ pub(crate) async fn each_is_needed(world: Arc<World>) {
     let folder = tempfile::tempdir().expect("a folder");
     let account = folder.path().join("kubeconfig");
     let groups =
-        ["system:serviceaccounts", "system:serviceaccounts:argocd", "system:authenticated"];
-    let user = format!("system:serviceaccount:argocd:{ROLE}");
+        ["system:serviceaccounts", "system:serviceaccounts:tiphys", "system:authenticated"];
+    let user = format!("system:serviceaccount:tiphys:{ROLE}");
     tiphys::act_as(&world.kubeconfig, &user, &groups, &account);
 
     assert_eq!(deploy(&file, &account).await, Some(0), "the rights are enough");
@@ -75,7 +76,7 @@ fn shown(rule: &PolicyRule) -> String {
 /// So that it has to be made again.
 async fn forget_the_graph(world: &World) {
     let maps: Api<ConfigMap> = Api::namespaced(world.client.clone(), "argocd");
-    maps.delete(ROLE, &DeleteParams::default()).await.ok();
+    maps.delete(GRAPH, &DeleteParams::default()).await.ok();
 }
 
 async fn deploy(file: &PlatformFile, account: &std::path::Path) -> Option<i32> {

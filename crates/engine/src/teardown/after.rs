@@ -88,7 +88,13 @@ impl Teardown {
             }
             None => false,
         };
-        Ok(configure::remove(&self.client, &self.platform, used).await?)
+        configure::remove(&self.client, &self.platform, used).await?;
+        let namespaces = configure::namespaces(&self.client, &self.platform).await?;
+        for needed in namespaces.needed {
+            context.note(needed);
+        }
+        let timeout = self.removal_timeout();
+        namespaces_and_crds::remove_namespaces(&self.client, &namespaces.unneeded, timeout).await
     }
 
     /// What is left is removed if that is wanted; otherwise the graph stays, because only it

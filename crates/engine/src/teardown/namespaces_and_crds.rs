@@ -14,14 +14,21 @@ use serde_json::Value;
 use tiphys_state::graph::Names;
 
 use super::TeardownError;
-use tiphys_cluster::{RequestError, crds, delete};
+use tiphys_cluster::{RequestError, crds, delete, names};
 use tokio::time::Instant;
 
 const POLL: Duration = Duration::from_secs(1);
-/// Kubernetes' own. No platform brings them, whatever a list says.
-const NEVER: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+/// Kubernetes' own and ours. No platform brings them, whatever a list says.
+const NEVER: [&str; 6] = [
+    "default",
+    "kube-node-lease",
+    "kube-public",
+    "kube-system",
+    names::NAMESPACE,
+    names::TEARDOWN_NAMESPACE,
+];
 
-/// What may go: not Kubernetes' own, not where Argo CD is, and nothing that another app uses.
+/// What may go: not Kubernetes' own or ours, not where Argo CD is, and nothing that another app uses.
 pub(super) fn removable(came: Names, argocd: &str, used: &Names) -> Names {
     let never = |name: &String| NEVER.contains(&name.as_str()) || name == argocd;
     Names {

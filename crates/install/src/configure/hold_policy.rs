@@ -7,8 +7,10 @@ use serde_json::{Value, json};
 use tiphys_model::Platform;
 
 use super::objects::cluster_metadata;
-use tiphys_cluster::names::{self, HOLD, Purpose};
+use tiphys_cluster::names::{self, Account, HOLD};
 
+/// The accounts that may change projects at all.
+const CHANGING: [Account; 2] = [Account::Deploy, Account::Teardown];
 /// Shown to a client whose request is denied.
 const MESSAGE: &str =
     "a run's account may only change sync windows called `tiphys hold` of an AppProject";
@@ -25,7 +27,7 @@ pub(super) fn objects(platform: &Platform) -> [Value; 2] {
             .to_owned(),
     ];
     let name = names::hold_policy(platform);
-    policy_and_binding(platform, &name, "appprojects", &Purpose::ALL, &validations, MESSAGE)
+    policy_and_binding(platform, &name, "appprojects", &CHANGING, &validations, MESSAGE)
 }
 
 /// Updates of a resource of Argo CD's by the accounts of runs have to be valid in all these ways.
@@ -33,15 +35,11 @@ pub(super) fn policy_and_binding(
     platform: &Platform,
     name: &str,
     resource: &str,
-    accounts: &[Purpose],
+    accounts: &[Account],
     validations: &[String],
     message: &str,
 ) -> [Value; 2] {
-    let namespace = &platform.argocd.namespace;
-    let account = |purpose: &Purpose| {
-        format!("system:serviceaccount:{namespace}:{}", purpose.service_account(platform))
-    };
-    let accounts: Vec<String> = accounts.iter().map(account).collect();
+    let accounts: Vec<String> = accounts.iter().map(|account| account.user(platform)).collect();
     let validation = |expression: &String| json!({ "expression": expression, "message": message, "reason": "Forbidden" });
     let version = "admissionregistration.k8s.io/v1";
     let policy = json!({
@@ -193,8 +191,9 @@ pub(super) mod tests {
         assert_eq!(conditions.len(), 1);
         assert_eq!(
             conditions[0]["expression"],
-            "request.userInfo.username in [\"system:serviceaccount:argocd:tiphys-prod\",\
-             \"system:serviceaccount:argocd:tiphys-prod.teardown\"]"
+            "request.userInfo.username in \
+             [\"system:serviceaccount:tiphys:tiphys.argocd.prod.deploy\",\
+             \"system:serviceaccount:tiphys-teardown:tiphys.argocd.prod.teardown\"]"
         );
         assert_eq!(binding["spec"]["policyName"], policy["metadata"]["name"]);
         assert_eq!(policy["metadata"]["name"], "tiphys.argocd.prod.hold");

@@ -16,6 +16,8 @@ pub(super) struct Intent {
     objects: Api<DynamicObject>,
     desired: Desired,
     how: How,
+    /// The fields that are already in the name of who writes.
+    owned: Option<Value>,
     change: Change,
 }
 
@@ -62,6 +64,26 @@ impl Intent {
         desired: Desired,
         how: How,
     ) -> Result<Self, IntentError> {
+        let mut intent = Self::read(client, desired, how).await?;
+        intent.check_owner()?;
+        let tried = intent.send(true).await?;
+        intent.judge(&tried);
+        Ok(intent)
+    }
+
+    /// Something in a namespace that another intent is about to make: nothing can be tried out there.
+    pub(super) async fn in_new_namespace(
+        client: &Client,
+        desired: Desired,
+    ) -> Result<Self, IntentError> {
+        let mut intent = Self::read(client, desired, How::Apply).await?;
+        intent.change.outcome = Outcome::Created;
+        intent.change.after = intent.desired.object.clone();
+        Ok(intent)
+    }
+
+    /// What is there.
+    async fn read(client: &Client, desired: Desired, how: How) -> Result<Self, IntentError> {
         let text = |pointer: &str| {
             desired.object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
         };
@@ -69,15 +91,14 @@ impl Intent {
         let (name, namespace) = (text("/metadata/name"), text("/metadata/namespace"));
         let (group, version) = version.rsplit_once('/').unwrap_or(("", &version));
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &kind));
-        let objects = if desired.is_cluster_wide() {
-            Api::all_with(client.clone(), &resource)
-        } else {
-            Api::namespaced_with(client.clone(), &namespace, &resource)
+        let objects = match desired.namespace() {
+            None => Api::all_with(client.clone(), &resource),
+            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
         };
         let what = format!("cannot read {kind} {name}");
         let live = objects.get_opt(&name).await.map_err(RequestError::because(what))?;
         let owned = live.as_ref().and_then(|live| fields_of(live, &desired.manager));
-        let before = live.map(|live| essence(&live));
+        let before = live.as_ref().map(essence);
         let change = Change {
             kind,
             name,
@@ -86,27 +107,28 @@ impl Intent {
             before,
             after: Value::Null,
         };
-        let mut intent = Intent { objects, desired, how, change };
-        intent.check_owner()?;
-        let tried = intent.send(true).await?;
-        let owns = fields_of(&tried, &intent.desired.manager);
-        let mut after = essence(&tried);
-        let before = &mut intent.change.before;
-        if intent.change.kind == "Secret" {
+        Ok(Intent { objects, desired, how, owned, change })
+    }
+
+    /// What the API server would make of it, compared with what is there.
+    fn judge(&mut self, tried: &DynamicObject) {
+        let owns = fields_of(tried, &self.desired.manager);
+        let mut after = essence(tried);
+        let before = &mut self.change.before;
+        if self.change.kind == "Secret" {
             hide(before.as_mut(), &mut after);
         }
         // What others have set alike is not ours yet, and would go when they let go of it.
-        if how == How::Apply && owned != owns && before.as_ref() == Some(&after) {
+        if self.how == How::Apply && self.owned != owns && before.as_ref() == Some(&after) {
             after["metadata"]["managedFields"] =
-                format!("(new for {})", intent.desired.manager).into();
+                format!("(new for {})", self.desired.manager).into();
         }
-        intent.change.outcome = match before {
+        self.change.outcome = match before {
             None => Outcome::Created,
             Some(before) if *before == after => Outcome::Unchanged,
             Some(_) => Outcome::Changed,
         };
-        intent.change.after = after;
-        Ok(intent)
+        self.change.after = after;
     }
 
     /// Makes the change, if there is one to make.

@@ -21,9 +21,9 @@ pub(super) struct Desired {
 }
 
 impl Desired {
-    /// It is in no namespace. Whoever has rights in that of Argo CD only can do without it.
-    pub(super) fn is_cluster_wide(&self) -> bool {
-        self.object["metadata"].get("namespace").is_none()
+    /// Nowhere, if it is in no namespace.
+    pub(super) fn namespace(&self) -> Option<&str> {
+        self.object["metadata"]["namespace"].as_str()
     }
 }
 
@@ -55,8 +55,9 @@ pub(super) fn desired(
     let made = platform.argocd.projects.iter().filter(|project| !shared.contains(*project));
     desired.extend(made.map(|project| own(projects::of_apps(platform, project))));
     desired.extend(source.map(|source| own(projects::of_root(platform, source))));
-    desired.extend(roles::accounts(platform).into_iter().map(own));
-    desired.extend(roles::beside(platform).into_iter().map(own));
+    desired.extend(roles::namespaces().map(own));
+    desired.extend(roles::accounts(platform).map(own));
+    desired.extend(roles::roles(platform).into_iter().map(own));
     desired.extend(roles::cluster_roles(platform).into_iter().map(own));
     desired.extend(hold_policy::objects(platform).into_iter().map(own));
     desired.extend(sets_policy::objects(platform).into_iter().map(own));

@@ -10,8 +10,8 @@ use tiphys_model::{Explain, Explanation, Platform};
 
 use super::keys::{self, ARGOCD_SECRET};
 use super::retry::{TokenUpdateError, again};
-use super::tokens;
 use super::trust::AUTHORITIES;
+use super::{roles, tokens};
 use crate::definitions::{self, SETTINGS};
 use tiphys_cluster::names::{self, FIELD_MANAGER, MANAGED_BY, PLATFORM_LABEL, Purpose};
 use tiphys_cluster::{RequestError, delete};
@@ -40,20 +40,8 @@ pub async fn remove(
     platform: &Platform,
     used: impl Fn(&str) -> bool,
 ) -> Result<(), RemoveError> {
-    let rbac = "rbac.authorization.k8s.io/v1";
     let admission = "admissionregistration.k8s.io/v1";
     let mut objects = Vec::new();
-    for purpose in Purpose::ALL {
-        let (own, everywhere) =
-            (purpose.service_account(platform), names::cluster_role(platform, purpose));
-        objects.extend([
-            (rbac, "ClusterRoleBinding", everywhere.clone()),
-            (rbac, "ClusterRole", everywhere),
-            (rbac, "RoleBinding", own.clone()),
-            (rbac, "Role", own.clone()),
-            ("v1", "ServiceAccount", own),
-        ]);
-    }
     for kind in ["ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"] {
         objects.push((admission, kind, names::hold_policy(platform)));
         objects.push((admission, kind, names::sets_policy(platform)));
@@ -89,18 +77,12 @@ pub async fn remove(
         last.then(|| definitions::MANAGER.to_owned())
     };
     let_go(client, platform, ("ConfigMap", SETTINGS), last).await?;
-    for namespace in &platform.argocd.application_namespaces {
-        for purpose in Purpose::ALL {
-            let name = names::cluster_role(platform, purpose);
-            for kind in ["RoleBinding", "Role"] {
-                let objects = api(client, Some(namespace.as_str()), rbac, kind);
-                delete_own(&objects, platform, kind, &name).await?;
-            }
-        }
+    for (namespace, version, kind, account) in roles::removed(platform) {
+        let objects = api(client, namespace.as_deref(), version, kind);
+        delete_own(&objects, platform, kind, &account.name(platform)).await?;
     }
     for (version, kind, name) in objects {
-        let cluster_wide = kind.starts_with("ClusterRole") || kind.starts_with("Validating");
-        let namespace = (!cluster_wide).then_some(&*platform.argocd.namespace);
+        let namespace = (!kind.starts_with("Validating")).then_some(&*platform.argocd.namespace);
         delete_own(&api(client, namespace, version, kind), platform, kind, &name).await?;
     }
     Ok(())

@@ -9,16 +9,16 @@ use kube::api::ApiResource;
 use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 use tiphys_model::platform::ArgoCdAccess;
-use tiphys_model::{Criterion, NamespaceName, Platform, SecretName};
+use tiphys_model::{Criterion, Platform, SecretName};
 
-use super::objects::{cluster_metadata, metadata};
+use super::objects::cluster_metadata;
 use crate::definitions::SETTINGS;
-use tiphys_cluster::names::{self, Purpose};
+use tiphys_cluster::names::{self, Account, MANAGED_BY, Purpose};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// The rights of one account.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Grants {
     /// In Argo CD's namespace.
     pub here: Vec<PolicyRule>,
@@ -26,11 +26,21 @@ pub struct Grants {
     pub beside: Vec<PolicyRule>,
     /// In all namespaces, and beside them.
     pub everywhere: Vec<PolicyRule>,
+    /// Where the records of runs are.
+    pub records: Vec<PolicyRule>,
+    /// In the account's own namespace.
+    pub own: Vec<PolicyRule>,
 }
 
-/// What the account for this purpose may do.
+/// What an account may do.
 #[must_use]
-pub fn grants(platform: &Platform, purpose: Purpose) -> Grants {
+pub fn grants(platform: &Platform, account: Account) -> Grants {
+    let purpose = match account {
+        Account::Deploy => Purpose::Deploy,
+        Account::Teardown => Purpose::Teardown,
+        Account::Validate => return looking(platform),
+        Account::Submit => return Grants { own: submitting(), ..Grants::default() },
+    };
     let through_api = platform.argocd.access == ArgoCdAccess::Api;
     let mut here = in_argocd(platform, purpose);
     if through_api {
@@ -42,7 +52,39 @@ pub fn grants(platform: &Platform, purpose: Purpose) -> Grants {
         Purpose::Deploy => seeing(platform, through_api),
         Purpose::Teardown => taking_apart(),
     };
-    Grants { here, beside, everywhere }
+    Grants { here, beside, everywhere, records: Vec::new(), own: in_workflow() }
+}
+
+/// A look at the platform changes nothing, and needs no token.
+fn looking(platform: &Platform) -> Grants {
+    let own = names::own(platform);
+    let graph = names::graph(&platform.name);
+    let graph: Vec<&str> = graph.all().collect();
+    let projects: Vec<&str> = platform.argocd.projects.iter().map(String::as_str).collect();
+    let applications = vec![any("argoproj.io", "applications", &["list"])];
+    let mut here = applications.clone();
+    here.extend([
+        only("argoproj.io", "appprojects", &projects, &["get"]),
+        only("coordination.k8s.io", "leases", &[&own], &["get"]),
+        only("", "configmaps", &graph, &["get"]),
+    ]);
+    let alone = platform.argocd.application_namespaces.is_empty();
+    let beside = if alone { Vec::new() } else { applications };
+    Grants { here, beside, everywhere: criteria(platform), records: Vec::new(), own: in_workflow() }
+}
+
+/// What Argo Workflows asks of the account of a step, in its own container.
+fn in_workflow() -> Vec<PolicyRule> {
+    vec![any("argoproj.io", "workflowtaskresults", &["create", "patch"])]
+}
+
+/// Workflows, how they go on, and an end for them.
+fn submitting() -> Vec<PolicyRule> {
+    vec![
+        any("argoproj.io", "workflows", &["create", "get", "list", "watch", "patch"]),
+        any("", "pods", &["list"]),
+        any("", "pods/log", &["get"]),
+    ]
 }
 
 /// Wherever Applications are. They are written through Argo CD, unless the platform file names the
@@ -105,8 +147,7 @@ fn way_to_argocd(platform: &Platform, purpose: Purpose) -> Vec<PolicyRule> {
     rules
 }
 
-/// What was there before the platform, what a failing pod says, and the objects that health criteria
-/// name. Those are in the namespaces of apps, which the platform file does not know.
+/// What was there before the platform, what a failing pod says, and the objects of health criteria.
 fn seeing(platform: &Platform, through_api: bool) -> Vec<PolicyRule> {
     let mut rules = vec![
         any("", "namespaces", &["list"]),
@@ -117,6 +158,14 @@ fn seeing(platform: &Platform, through_api: bool) -> Vec<PolicyRule> {
         rules.push(any("", "pods", &["get"]));
         rules.push(any("", "pods/log", &["get"]));
     }
+    rules.extend(criteria(platform));
+    rules
+}
+
+/// The objects that health criteria name. They are in the namespaces of apps, which the platform file
+/// does not know.
+fn criteria(platform: &Platform) -> Vec<PolicyRule> {
+    let mut rules = Vec::new();
     for app in &platform.apps {
         for criterion in &app.health {
             let Criterion::Resource(wanted) = criterion else { continue };
@@ -162,42 +211,96 @@ fn only(group: &str, resource: &str, names: &[&str], verbs: &[&str]) -> PolicyRu
     PolicyRule { resource_names: Some(names), ..any(group, resource, verbs) }
 }
 
-/// The accounts, and their rights in Argo CD's namespace.
-pub(super) fn accounts(platform: &Platform) -> Vec<Value> {
-    let of = |purpose: Purpose| {
-        let name = purpose.service_account(platform);
-        let account = json!({
-            "apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(platform, &name),
+/// The namespaces of what runs in the cluster. They are nobody's alone. Nothing in them needs more than
+/// the strictest Pod Security Standard allows.
+pub(super) fn namespaces() -> [Value; 2] {
+    [names::NAMESPACE, names::TEARDOWN_NAMESPACE].map(|name| {
+        let labels = json!({
+            MANAGED_BY.0: MANAGED_BY.1, "pod-security.kubernetes.io/enforce": "restricted",
         });
-        let role = role("Role", &metadata(platform, &name), &grants(platform, purpose).here);
-        let binding = binding("Role", &metadata(platform, &name), platform, purpose);
-        [account, role, binding]
-    };
-    Purpose::ALL.into_iter().flat_map(of).collect()
+        let metadata = json!({ "name": name, "labels": labels });
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata })
+    })
 }
 
-/// Their rights in the other namespaces of Applications. Two Argo CDs may share such a namespace, so
-/// the names are those of what is in no namespace.
-pub(super) fn beside(platform: &Platform) -> Vec<Value> {
-    let others = &platform.argocd.application_namespaces;
-    let of = |(namespace, purpose): (&NamespaceName, Purpose)| {
-        let mut metadata = cluster_metadata(platform, &names::cluster_role(platform, purpose));
-        metadata["namespace"] = namespace.as_str().into();
-        let role = role("Role", &metadata, &grants(platform, purpose).beside);
-        [role, binding("Role", &metadata, platform, purpose)]
-    };
-    let each = others.iter().flat_map(|other| Purpose::ALL.map(|purpose| (other, purpose)));
-    each.flat_map(of).collect()
+/// The accounts.
+pub(super) fn accounts(platform: &Platform) -> [Value; 4] {
+    Account::ALL.map(|account| {
+        let metadata = in_namespace(platform, account, account.namespace());
+        json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata })
+    })
 }
 
-/// Their rights elsewhere.
+/// Their rights. Roles in the namespaces that others may share have the names of what is in no
+/// namespace, and so have all.
+pub(super) fn roles(platform: &Platform) -> Vec<Value> {
+    let mut objects = Vec::new();
+    for account in Account::ALL {
+        for (namespace, rules) in places(platform, account) {
+            let metadata = in_namespace(platform, account, &namespace);
+            objects.push(role("Role", &metadata, &rules));
+            objects.push(binding("Role", &metadata, platform, account));
+        }
+    }
+    objects
+}
+
+/// Each namespace where an account has rights.
+fn places(platform: &Platform, account: Account) -> Vec<(String, Vec<PolicyRule>)> {
+    let Grants { here, beside, records, own, .. } = grants(platform, account);
+    let argocd = &platform.argocd;
+    let others = argocd.application_namespaces.iter().map(ToString::to_string);
+    let mut places = vec![(argocd.namespace.clone(), here)];
+    places.extend(others.map(|other| (other, beside.clone())));
+    if account.namespace() == names::NAMESPACE {
+        places.push((names::NAMESPACE.to_owned(), [own, records].concat()));
+    } else {
+        places.push((account.namespace().to_owned(), own));
+        places.push((names::NAMESPACE.to_owned(), records));
+    }
+    places.retain(|(_, rules)| !rules.is_empty());
+    places
+}
+
+/// Their rights everywhere.
 pub(super) fn cluster_roles(platform: &Platform) -> Vec<Value> {
-    let of = |purpose: Purpose| {
-        let metadata = cluster_metadata(platform, &names::cluster_role(platform, purpose));
-        let role = role("ClusterRole", &metadata, &grants(platform, purpose).everywhere);
-        [role, binding("ClusterRole", &metadata, platform, purpose)]
+    let of = |account: Account| {
+        let rules = grants(platform, account).everywhere;
+        let metadata = cluster_metadata(platform, &account.name(platform));
+        let objects = [
+            role("ClusterRole", &metadata, &rules),
+            binding("ClusterRole", &metadata, platform, account),
+        ];
+        objects.into_iter().filter(move |_| !rules.is_empty())
     };
-    Purpose::ALL.into_iter().flat_map(of).collect()
+    Account::ALL.into_iter().flat_map(of).collect()
+}
+
+/// What there may be of the accounts, all under their names: where, and of which version and kind. First
+/// what gives rights.
+pub(super) fn removed(
+    platform: &Platform,
+) -> Vec<(Option<String>, &'static str, &'static str, Account)> {
+    const VERSION: &str = "rbac.authorization.k8s.io/v1";
+    let mut all = Vec::new();
+    for account in Account::ALL {
+        all.extend(
+            ["ClusterRoleBinding", "ClusterRole"].map(|kind| (None, VERSION, kind, account)),
+        );
+        for (namespace, _) in places(platform, account) {
+            let of = |kind| (Some(namespace.clone()), VERSION, kind, account);
+            all.extend(["RoleBinding", "Role"].map(of));
+        }
+        let namespace = account.namespace().to_owned();
+        all.push((Some(namespace), "v1", "ServiceAccount", account));
+    }
+    all
+}
+
+fn in_namespace(platform: &Platform, account: Account, namespace: &str) -> Value {
+    let mut metadata = cluster_metadata(platform, &account.name(platform));
+    metadata["namespace"] = namespace.into();
+    metadata
 }
 
 fn role(kind: &str, metadata: &Value, rules: &[PolicyRule]) -> Value {
@@ -205,7 +308,7 @@ fn role(kind: &str, metadata: &Value, rules: &[PolicyRule]) -> Value {
 }
 
 /// To the role of the same name.
-fn binding(kind: &str, metadata: &Value, platform: &Platform, purpose: Purpose) -> Value {
+fn binding(kind: &str, metadata: &Value, platform: &Platform, account: Account) -> Value {
     let role = json!({ "apiGroup": RBAC, "kind": kind, "name": metadata["name"] });
     json!({
         "apiVersion": format!("{RBAC}/v1"),
@@ -214,8 +317,8 @@ fn binding(kind: &str, metadata: &Value, platform: &Platform, purpose: Purpose) 
         "roleRef": role,
         "subjects": [{
             "kind": "ServiceAccount",
-            "name": purpose.service_account(platform),
-            "namespace": platform.argocd.namespace,
+            "name": account.name(platform),
+            "namespace": account.namespace(),
         }],
     })
 }

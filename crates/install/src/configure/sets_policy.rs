@@ -9,7 +9,7 @@ use tiphys_model::Platform;
 
 use super::hold_policy::{policy_and_binding, same_fields};
 use tiphys_argocd::application_set::REFRESH;
-use tiphys_cluster::names::{self, Purpose};
+use tiphys_cluster::names::{self, Account};
 
 /// Shown to a client whose request is denied.
 const MESSAGE: &str =
@@ -27,7 +27,7 @@ pub(super) fn objects(platform: &Platform) -> [Value; 2] {
         same_annotations("oldObject", "object"),
     ];
     let name = names::sets_policy(platform);
-    let accounts = [Purpose::Deploy];
+    let accounts = [Account::Deploy];
     policy_and_binding(platform, &name, "applicationsets", &accounts, &validations, MESSAGE)
 }
 

@@ -4,12 +4,13 @@
 //! same wherever it is made.
 
 use std::ffi::OsString;
+use std::fs;
 use std::path::Path;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use clap::Parser;
-use tiphys_cluster::KubeconfigSource;
+use tiphys_cluster::{KubeconfigSource, names};
 use tiphys_model::Exit;
 
 use crate::args::{Action, Args, DeployArgs};
@@ -21,10 +22,19 @@ const KUBECONFIG_TEXT: &str = "TIPHYS_KUBECONFIG_BASE64";
 const ACTIONS: &str = "set it to deploy, validate or teardown";
 /// For a cluster that has no root app yet. What it names relative to itself is mounted beside it.
 const MOUNTED_FILE: &str = "/var/run/tiphys/platform/platform.yaml";
+/// Where Kubernetes tells a pod its namespace.
+const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
 pub(crate) fn run(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Exit, Failure> {
     output::speak_json();
     let Order { mut action, kubeconfig } = Order::read(lookup)?;
+    if let Action::Teardown(args) = &mut action
+        && matches!(kubeconfig, KubeconfigSource::Pod)
+        && is_ours(fs::read_to_string(POD_NAMESPACE).unwrap_or_default().trim())
+    {
+        args.keep_primitives = true;
+        output::note("projects, accounts and primitives stay: this run needs them itself");
+    }
     let cluster = match &mut action {
         Action::Deploy(args) => &mut args.cluster,
         Action::Validate(args) => &mut args.look.cluster,
@@ -36,6 +46,11 @@ pub(crate) fn run(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Exit, Fai
         begin_with_file(args, Path::new(MOUNTED_FILE))?;
     }
     crate::act(action)
+}
+
+/// What a pod in this namespace stands on is what the end of a teardown would remove.
+fn is_ours(namespace: &str) -> bool {
+    [names::NAMESPACE, names::TEARDOWN_NAMESPACE].contains(&namespace)
 }
 
 /// Deploys the mounted file, if there is one and the cluster does not know the platform yet.

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tiphys_argocd::credentials;
 use tiphys_argocd::rest::RestClient;
-use tiphys_cluster::names::{self, Purpose};
+use tiphys_cluster::names::{self, Account, Purpose};
 use tiphys_e2e::{Site, World, tiphys};
 use tiphys_lab::repository::{AppSource, Behaviour};
 use tiphys_model::Platform;
@@ -38,12 +38,9 @@ pub(super) fn results(all: &Results, result: &str) -> Vec<String> {
     these.map(|(object, _)| object.clone()).collect()
 }
 
-const APPLIED: [(&str, &str); 4] = [
-    ("v1", "Secret"),
-    ("v1", "ServiceAccount"),
-    ("rbac.authorization.k8s.io/v1", "RoleBinding"),
-    ("rbac.authorization.k8s.io/v1", "Role"),
-];
+const RBAC: &str = "rbac.authorization.k8s.io/v1";
+/// Where `tiphys configure` makes objects.
+const NAMESPACES: [&str; 3] = ["argocd", names::NAMESPACE, names::TEARDOWN_NAMESPACE];
 
 impl Ground {
     /// A platform in Git, of which Argo CD knows nothing but how to read it.
@@ -140,8 +137,11 @@ impl Ground {
         list.iter()
             .map(|object| {
                 let kind = object["kind"].as_str().unwrap_or_default();
-                let wide = kind.starts_with("ClusterRole") || kind.starts_with("Validating");
-                assert_eq!(object["namespace"], if wide { "" } else { "argocd" });
+                let wide = ["ClusterRole", "Validating", "Namespace"];
+                let wide = wide.iter().any(|start| kind.starts_with(start));
+                let namespace = text(object, "namespace");
+                assert_eq!(namespace.is_empty(), wide, "{object}");
+                assert!(wide || NAMESPACES.contains(&&*namespace), "{object}");
                 let name = format!("{}/{}", text(object, "kind"), text(object, "name"));
                 (name, text(object, "result"))
             })
@@ -192,8 +192,8 @@ impl Ground {
             ("v1", "Secret", Purpose::Deploy.secret(&platform)),
             ("v1", "Secret", Purpose::Teardown.secret(&platform)),
         ];
-        let own = names::own(&platform);
-        objects.extend(APPLIED[1..].iter().map(|(version, kind)| (*version, *kind, own.clone())));
+        let role = Account::Deploy.name(&platform);
+        objects.extend(["RoleBinding", "Role"].map(|kind| (RBAC, kind, role.clone())));
         let mut versions = Vec::new();
         for (version, kind, name) in objects {
             let found = self.api(version, kind).get_opt(&name).await.expect("an answer");
@@ -212,11 +212,11 @@ impl Ground {
         RestClient::new(endpoint, Some(token))
     }
 
-    /// A client that is the account of a run inside the cluster.
-    pub(super) async fn service_account(&self) -> Client {
+    /// A client that is an account inside the cluster.
+    pub(super) async fn service_account(&self, account: Account) -> Client {
         let accounts: Api<ServiceAccount> =
-            Api::namespaced(self.site.world.client.clone(), "argocd");
-        let name = names::own(&self.model());
+            Api::namespaced(self.site.world.client.clone(), names::NAMESPACE);
+        let name = account.name(&self.model());
         let request = TokenRequest::default();
         let token = accounts
             .create_token_request(&name, &PostParams::default(), &request)
@@ -276,10 +276,14 @@ impl Ground {
             secrets.delete(&purpose.secret(&platform), &DeleteParams::default()).await.ok();
         }
         let own = names::own(&platform);
-        for purpose in Purpose::ALL {
-            let account = purpose.service_account(&platform);
-            for (version, kind) in &APPLIED[1..] {
-                self.api(version, kind).delete(&account, &DeleteParams::default()).await.ok();
+        for account in Account::ALL {
+            let name = account.name(&platform);
+            let kinds = [(RBAC, "RoleBinding"), (RBAC, "Role"), ("v1", "ServiceAccount")];
+            for (namespace, (version, kind)) in
+                NAMESPACES.into_iter().flat_map(|namespace| kinds.map(|kind| (namespace, kind)))
+            {
+                let objects = self.site.objects(version, kind, Some(namespace));
+                objects.delete(&name, &DeleteParams::default()).await.ok();
             }
         }
         for (version, kind, name) in cluster_wide(&platform) {
@@ -301,17 +305,16 @@ impl Ground {
 
 /// What `tiphys configure` makes beside Argo CD's namespace.
 fn cluster_wide(platform: &Platform) -> Vec<(&'static str, &'static str, String)> {
-    let rbac = "rbac.authorization.k8s.io/v1";
     let admission = "admissionregistration.k8s.io/v1";
-    let roles = Purpose::ALL.map(|purpose| names::cluster_role(platform, purpose));
-    let bindings = roles.clone().map(|name| (rbac, "ClusterRoleBinding", name));
+    let roles = Account::ALL.map(|account| account.name(platform));
+    let bindings = roles.clone().map(|name| (RBAC, "ClusterRoleBinding", name));
     let policies = ["ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"];
     let named = [names::hold_policy(platform), names::sets_policy(platform)];
     let policies =
         named.into_iter().flat_map(|name| policies.map(|kind| (admission, kind, name.clone())));
     bindings
         .into_iter()
-        .chain(roles.map(|name| (rbac, "ClusterRole", name)))
+        .chain(roles.map(|name| (RBAC, "ClusterRole", name)))
         .chain(policies)
         .collect()
 }

@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 
+use tiphys_model::NamespaceName;
 use tiphys_model::api_server::ServerAddress;
 
 use super::*;
@@ -12,7 +13,7 @@ fn is_wide(rule: &PolicyRule) -> bool {
 
 #[test]
 fn who_deploys_writes_only_what_is_named_and_reads_one_secret() {
-    let Grants { here, everywhere, .. } = grants(&platform("prod"), Purpose::Deploy);
+    let Grants { here, everywhere, .. } = grants(&platform("prod"), Account::Deploy);
     for rule in here.iter().chain(&everywhere) {
         let verb = |wanted: &&str| rule.verbs.iter().any(|verb| verb == wanted);
         let is = |wanted: &str| rule.resources.iter().flatten().any(|kind| kind == wanted);
@@ -31,25 +32,25 @@ fn who_deploys_writes_only_what_is_named_and_reads_one_secret() {
 #[test]
 fn each_account_reads_its_own_token_and_none_where_there_is_no_api() {
     let mut platform = platform("prod");
-    let secrets = |platform: &Platform, purpose: Purpose| -> Vec<String> {
-        let rules = grants(platform, purpose).here.into_iter();
+    let secrets = |platform: &Platform, account: Account| -> Vec<String> {
+        let rules = grants(platform, account).here.into_iter();
         let rules = rules.filter(|rule| rule.resources == Some(vec!["secrets".to_owned()]));
         rules.flat_map(|rule| rule.resource_names.unwrap_or_default()).collect()
     };
-    assert_eq!(secrets(&platform, Purpose::Deploy), ["tiphys-prod-deploy"]);
-    assert_eq!(secrets(&platform, Purpose::Teardown), ["tiphys-prod-teardown"]);
+    assert_eq!(secrets(&platform, Account::Deploy), ["tiphys-prod-deploy"]);
+    assert_eq!(secrets(&platform, Account::Teardown), ["tiphys-prod-teardown"]);
     platform.argocd.server.token_secret = Some(SecretName::parse("handed-out").unwrap());
-    assert_eq!(secrets(&platform, Purpose::Deploy), ["tiphys-prod-deploy", "handed-out"]);
-    assert_eq!(secrets(&platform, Purpose::Teardown), ["tiphys-prod-teardown"]);
+    assert_eq!(secrets(&platform, Account::Deploy), ["tiphys-prod-deploy", "handed-out"]);
+    assert_eq!(secrets(&platform, Account::Teardown), ["tiphys-prod-teardown"]);
     platform.argocd.access = ArgoCdAccess::Kubernetes;
-    assert_eq!(secrets(&platform, Purpose::Deploy), Vec::<String>::new());
+    assert_eq!(secrets(&platform, Account::Deploy), Vec::<String>::new());
 }
 
 #[test]
 fn a_server_at_an_address_takes_no_port_forward() {
     let mut platform = platform("prod");
     let forwards = |platform: &Platform| {
-        let here = grants(platform, Purpose::Deploy).here;
+        let here = grants(platform, Account::Deploy).here;
         here.iter().any(|rule| rule.resources == Some(vec!["pods/portforward".to_owned()]))
     };
     assert!(forwards(&platform));
@@ -63,8 +64,8 @@ fn the_way_through_the_api_takes_these_rights_more_and_writes_no_applications() 
     let through_api = platform("prod");
     let mut through_fields = platform("prod");
     through_fields.argocd.access = ArgoCdAccess::Kubernetes;
-    let all = |platform: &Platform, purpose: Purpose| -> BTreeSet<String> {
-        let Grants { here, everywhere, .. } = grants(platform, purpose);
+    let all = |platform: &Platform, account: Account| -> BTreeSet<String> {
+        let Grants { here, everywhere, .. } = grants(platform, account);
         let here = here.into_iter().map(|rule| ("", rule));
         let rules = here.chain(everywhere.into_iter().map(|rule| (" everywhere", rule)));
         let rights = rules.flat_map(|(place, rule)| {
@@ -73,21 +74,21 @@ fn the_way_through_the_api_takes_these_rights_more_and_writes_no_applications() 
         });
         rights.collect()
     };
-    let more = |purpose: Purpose| {
-        let (api, fields) = (all(&through_api, purpose), all(&through_fields, purpose));
+    let more = |account: Account| {
+        let (api, fields) = (all(&through_api, account), all(&through_fields, account));
         let [more, fewer] = [&api - &fields, &fields - &api];
         [more, fewer].map(|rights| Vec::from_iter(rights).join(", "))
     };
     let way = "create pods/portforward, get pods/portforward, get secrets, list pods";
     assert_eq!(
-        more(Purpose::Deploy),
+        more(Account::Deploy),
         [
             "create pods/portforward, get pods everywhere, get pods/log everywhere, \
              get pods/portforward, get secrets, list pods",
             "patch applications",
         ]
     );
-    assert_eq!(more(Purpose::Teardown), [way, "delete applications, patch applications"]);
+    assert_eq!(more(Account::Teardown), [way, "delete applications, patch applications"]);
 }
 
 #[test]
@@ -101,14 +102,16 @@ fn only_the_account_that_tears_down_reads_everything() {
     let bindings = bound.iter().filter(|object| object["roleRef"]["name"] == *name);
     let subjects: Vec<&Value> = bindings.map(|binding| &binding["subjects"]).collect();
     let account = json!([
-        { "kind": "ServiceAccount", "name": "tiphys-prod.teardown", "namespace": "argocd" },
+        {
+            "kind": "ServiceAccount", "name": "tiphys.argocd.prod.teardown",
+            "namespace": "tiphys-teardown",
+        },
     ]);
     assert_eq!(subjects, [&account]);
 }
 
-#[test]
-fn the_objects_of_health_criteria_are_read_by_name() {
-    let mut platform = platform("prod");
+/// With the same one twice.
+fn app_with_criterion() -> tiphys_model::App {
     let source = tiphys_model::criterion::ResourceCriterion {
         api_version: "ceph.rook.io/v1".to_owned(),
         kind: "CephCluster".to_owned(),
@@ -118,64 +121,123 @@ fn the_objects_of_health_criteria_are_read_by_name() {
     };
     let mut app = crate::configure::objects::tests::app("ceph");
     app.health = vec![Criterion::Resource(source.clone()), Criterion::Resource(source)];
-    platform.apps.push(app);
-    let rules = grants(&platform, Purpose::Deploy).everywhere;
-    let expected = only("ceph.rook.io", "cephclusters", &["rook"], &["get"]);
-    assert_eq!(rules.iter().filter(|rule| **rule == expected).count(), 1, "{rules:?}");
+    app
 }
 
 #[test]
-fn each_role_is_bound_to_the_account_of_its_purpose() {
-    let platform = platform("prod");
-    let objects = [accounts(&platform), cluster_roles(&platform)].concat();
-    let named = |kind: &str| -> Vec<&Value> {
-        let of_kind = objects.iter().filter(|object| object["kind"] == kind);
-        of_kind.map(|object| &object["metadata"]["name"]).collect()
+fn the_objects_of_health_criteria_are_read_by_name() {
+    let mut platform = platform("prod");
+    platform.apps.push(app_with_criterion());
+    let expected = only("ceph.rook.io", "cephclusters", &["rook"], &["get"]);
+    for account in [Account::Deploy, Account::Validate] {
+        let rules = grants(&platform, account).everywhere;
+        assert_eq!(rules.iter().filter(|rule| **rule == expected).count(), 1, "{rules:?}");
+    }
+}
+
+/// Kind, namespace and name of each.
+fn shown(objects: &[Value]) -> Vec<String> {
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let shown = |object: &Value| {
+        let metadata = &object["metadata"];
+        [&object["kind"], &metadata["namespace"], &metadata["name"]].map(text).join(" ")
     };
-    assert_eq!(named("ServiceAccount"), ["tiphys-prod", "tiphys-prod.teardown"]);
-    assert_eq!(named("Role"), named("ServiceAccount"));
-    assert_eq!(named("RoleBinding"), named("Role"));
+    objects.iter().map(shown).collect()
+}
+
+#[test]
+fn who_deploys_and_who_tears_down_are_in_different_namespaces() {
+    let platform = platform("prod");
     assert_eq!(
-        named("ClusterRoleBinding"),
-        ["tiphys.argocd.prod.deploy", "tiphys.argocd.prod.teardown"]
+        shown(&accounts(&platform)),
+        [
+            "ServiceAccount tiphys tiphys.argocd.prod.deploy",
+            "ServiceAccount tiphys tiphys.argocd.prod.validate",
+            "ServiceAccount tiphys-teardown tiphys.argocd.prod.teardown",
+            "ServiceAccount tiphys tiphys.argocd.prod.submit",
+        ]
     );
-    assert_eq!(named("ClusterRole"), named("ClusterRoleBinding"));
+    let own = |account: Account| {
+        let places = places(&platform, account).into_iter();
+        places.map(|(namespace, _)| namespace).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(
+        Account::ALL.map(own),
+        ["argocd tiphys", "argocd tiphys", "argocd tiphys-teardown", "tiphys"]
+    );
+}
+
+#[test]
+fn each_role_is_bound_to_the_account_of_its_name() {
+    let platform = platform("prod");
+    let objects = [roles(&platform), cluster_roles(&platform)].concat();
+    for [role, binding] in objects.as_chunks().0 {
+        let (kind, name) = (&role["kind"], &role["metadata"]["name"]);
+        assert_eq!(binding["kind"], format!("{}Binding", kind.as_str().unwrap()));
+        assert_eq!(binding["metadata"], role["metadata"]);
+        assert_eq!((&binding["roleRef"]["kind"], &binding["roleRef"]["name"]), (kind, name));
+        assert_eq!(&binding["subjects"][0]["name"], name);
+    }
+    assert_eq!(
+        shown(&cluster_roles(&platform)),
+        [
+            "ClusterRole - tiphys.argocd.prod.deploy",
+            "ClusterRoleBinding - tiphys.argocd.prod.deploy",
+            "ClusterRole - tiphys.argocd.prod.teardown",
+            "ClusterRoleBinding - tiphys.argocd.prod.teardown",
+        ],
+        "without criteria, a look needs nothing everywhere, and who submits never does"
+    );
+}
+
+#[test]
+fn all_that_is_made_of_the_accounts_is_removed() {
+    let mut platform = platform("prod");
+    platform.argocd.application_namespaces = vec![NamespaceName::parse("team").unwrap()];
+    platform.apps.push(app_with_criterion());
+    let made = [&accounts(&platform)[..], &roles(&platform), &cluster_roles(&platform)].concat();
+    let made: BTreeSet<String> = shown(&made).into_iter().collect();
+    let removed = removed(&platform).into_iter().map(|(namespace, _, kind, account)| {
+        let namespace = namespace.unwrap_or_else(|| "-".to_owned());
+        format!("{kind} {namespace} {}", account.name(&platform))
+    });
+    let removed: BTreeSet<String> = removed.collect();
+    assert_eq!(&made - &removed, BTreeSet::new());
+}
+
+#[test]
+fn who_looks_changes_nothing_and_reads_no_secrets() {
+    let mut platform = platform("prod");
+    platform.apps.push(app_with_criterion());
+    let Grants { here, beside, everywhere, records, .. } = grants(&platform, Account::Validate);
+    for rule in [here, beside, everywhere, records].concat() {
+        assert!(rule.verbs == ["get"] || rule.verbs == ["list"], "{rule:?}");
+        assert!(!rule.resources.iter().flatten().any(|kind| kind == "secrets"), "{rule:?}");
+        assert!(!is_wide(&rule), "{rule:?}");
+    }
+}
+
+#[test]
+fn who_submits_has_rights_among_deployments_only() {
+    let submit = grants(&platform("prod"), Account::Submit);
+    assert_eq!(submit, Grants { own: submit.own.clone(), ..Grants::default() });
+    assert_eq!(Account::Submit.namespace(), names::NAMESPACE);
 }
 
 #[test]
 fn other_namespaces_of_applications_have_roles_of_their_own() {
     let mut platform = platform("prod");
-    assert_eq!(beside(&platform), Vec::<Value>::new());
-    assert_eq!(grants(&platform, Purpose::Teardown).beside, []);
+    assert_eq!(grants(&platform, Account::Teardown).beside, []);
     platform.argocd.access = ArgoCdAccess::Kubernetes;
     platform.argocd.application_namespaces =
         ["team", "web"].map(|name| NamespaceName::parse(name).unwrap()).into();
-    let objects = beside(&platform);
-    let shown = |object: &Value| {
-        let metadata = &object["metadata"];
-        let text = |value: &Value| value.as_str().unwrap().to_owned();
-        [&object["kind"], &metadata["namespace"], &metadata["name"]].map(text).join(" ")
+    let beside = |account: Account| {
+        let places = places(&platform, account).into_iter();
+        let beside = places.filter(|(namespace, _)| ["team", "web"].contains(&&**namespace));
+        beside.map(|(_, rules)| rules[0].verbs.join(",")).collect::<Vec<_>>()
     };
-    let shown: Vec<String> = objects.iter().map(shown).collect();
-    assert_eq!(
-        shown,
-        [
-            "Role team tiphys.argocd.prod.deploy",
-            "RoleBinding team tiphys.argocd.prod.deploy",
-            "Role team tiphys.argocd.prod.teardown",
-            "RoleBinding team tiphys.argocd.prod.teardown",
-            "Role web tiphys.argocd.prod.deploy",
-            "RoleBinding web tiphys.argocd.prod.deploy",
-            "Role web tiphys.argocd.prod.teardown",
-            "RoleBinding web tiphys.argocd.prod.teardown",
-        ]
-    );
-    let verbs = |object: &Value| object["rules"][0]["verbs"].clone();
-    assert_eq!(verbs(&objects[0]), json!(["get", "list", "watch", "patch"]));
-    assert_eq!(verbs(&objects[2]), json!(["get", "list", "watch", "patch", "delete"]));
-    let account = json!({
-        "kind": "ServiceAccount", "name": "tiphys-prod", "namespace": "argocd",
-    });
-    assert_eq!(objects[1]["subjects"], json!([account]));
-    assert_eq!(objects[1]["roleRef"]["name"], objects[0]["metadata"]["name"]);
+    assert_eq!(beside(Account::Deploy), ["get,list,watch,patch"; 2]);
+    assert_eq!(beside(Account::Validate), ["list"; 2]);
+    assert_eq!(beside(Account::Teardown), ["get,list,watch,patch,delete"; 2]);
+    assert_eq!(beside(Account::Submit), Vec::<String>::new());
 }
