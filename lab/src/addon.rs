@@ -9,6 +9,7 @@ pub(crate) enum Addon {
     ArgoCd(ArgoCdVersion),
     Primitives,
     Registry,
+    Workflows,
 }
 
 impl ValueEnum for Addon {
@@ -18,6 +19,7 @@ impl ValueEnum for Addon {
             Addon::ArgoCd(ArgoCdVersion::V3_5),
             Addon::Primitives,
             Addon::Registry,
+            Addon::Workflows,
         ]
     }
 
@@ -35,6 +37,7 @@ impl ValueEnum for Addon {
             Addon::Registry => {
                 PossibleValue::new("registry").help("An OCI registry beside the cluster")
             }
+            Addon::Workflows => PossibleValue::new("workflows").help("Argo Workflows, running"),
         })
     }
 }
@@ -51,6 +54,6 @@ mod tests {
             assert_eq!(read(&format!("argocd={version}")), Ok(Addon::ArgoCd(version)));
         }
         assert!(read("argocd=3.4").is_err());
-        assert_eq!(Addon::value_variants().len(), ArgoCdVersion::ALL.len() + 2);
+        assert_eq!(Addon::value_variants().len(), ArgoCdVersion::ALL.len() + 3);
     }
 }

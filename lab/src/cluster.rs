@@ -144,6 +144,13 @@ impl Cluster {
         Ok(command)
     }
 
+    /// `helm` for this lab.
+    pub fn helm(&self) -> Result<Command, LabError> {
+        let mut command = Command::new(self.artifacts.binary("helm")?);
+        command.arg("--kubeconfig").arg(self.home.kubeconfig());
+        Ok(command)
+    }
+
     pub(crate) fn artifacts(&self) -> &Artifacts {
         &self.artifacts
     }

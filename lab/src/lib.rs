@@ -27,6 +27,7 @@ mod process;
 pub mod repository;
 mod teardown;
 mod tools;
+mod workflows;
 
 pub use argocd::ArgoCdVersion;
 pub use cluster::{Cluster, Registry, Status};

@@ -2,20 +2,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::argocd::ArgoCdVersion;
 use crate::cluster::Cluster;
 use crate::error::LabError;
-use crate::{command, containers, manifests, mended};
+use crate::{containers, manifests};
 use tiphys_image::Image;
 
 /// A NATS server for an event bus. No manifest names it: an exotic bus only has an address.
 pub const NATS_IMAGE: &str = "tiphys.lab/nats:2.12.1";
 const EVENTS_MODULE: &str = "github.com/argoproj/argo-events";
-/// Whom Argo Workflows' own images run as, all but the executor's.
-const WORKFLOWS_USER: &str = "8737";
-const ROOT: &str = "0";
+pub(crate) const ROOT: &str = "0";
 
 impl Cluster {
     /// Loads the images of Argo CD, Argo Workflows, Argo Events and NATS, and writes upstream's
@@ -56,25 +53,6 @@ impl Cluster {
         )))
     }
 
-    /// What upstream's release builds from its repository, in the same two steps.
-    fn workflows_manifests(&self) -> Result<String, LabError> {
-        let source = self.artifacts().source("workflows", mended::MODULE)?;
-        let mut kustomize = Command::new(self.artifacts().binary("kustomize")?);
-        kustomize.arg("build").arg(source.join("manifests/cluster-install"));
-        let version = self.artifacts().version("workflows", mended::MODULE)?;
-        Ok(command::run(&mut kustomize)?.replace(":latest", &format!(":{version}")))
-    }
-
-    fn load_workflows_images(&self, manifests: &str) -> Result<(), LabError> {
-        let controller = manifests::image(manifests, "/workflow-controller:")?;
-        let server = manifests::image(manifests, "/argocli:")?;
-        // The controller makes this name up from its own version.
-        let executor = controller.replace("/workflow-controller:", "/argoexec:");
-        self.load_program(&controller, WORKFLOWS_USER, &["workflow-controller"])?;
-        self.load_program(&server, WORKFLOWS_USER, &["argo"])?;
-        self.load_program(&executor, ROOT, &["argoexec"])
-    }
-
     fn load_events_images(&self, manifests: &str) -> Result<(), LabError> {
         let events = manifests::image(manifests, "/argo-events:")?;
         // Sensors submit workflows with `argo`.
@@ -83,7 +61,12 @@ impl Cluster {
     }
 
     /// Makes an image of static programs known, the first of which is run.
-    fn load_program(&self, name: &str, user: &str, programs: &[&str]) -> Result<(), LabError> {
+    pub(crate) fn load_program(
+        &self,
+        name: &str,
+        user: &str,
+        programs: &[&str],
+    ) -> Result<(), LabError> {
         if containers::has(self.home(), name)? {
             return Ok(());
         }
