@@ -34,7 +34,9 @@ pub fn own(platform: &Platform) -> String {
     of(&platform.name)
 }
 
-fn of(platform: &PlatformName) -> String {
+/// The same for a platform of which nothing else is known.
+#[must_use]
+pub fn of(platform: &PlatformName) -> String {
     format!("tiphys-{platform}")
 }
 

@@ -12,7 +12,7 @@ use k8s_openapi::api::coordination::v1::Lease as LeaseObject;
 use kube::{Api, Client};
 use serde_json::Value;
 use tiphys_assess::status::{Installed, LeaseSeen, Seen, Situation};
-use tiphys_model::{Plan, Platform};
+use tiphys_model::{Plan, Platform, PlatformName};
 
 use tiphys_argocd::app_project;
 use tiphys_argocd::application::{Application, Unreadable};
@@ -222,16 +222,22 @@ impl Around {
             });
             windows.extend(of_project.into_iter().flatten().cloned());
         }
-        let leases: Api<LeaseObject> = Api::namespaced(client.clone(), namespace);
-        let name = names::own(platform);
-        let what = format!("cannot read the Lease `{name}`");
-        let lease = leases.get_opt(&name).await.map_err(RequestError::because(what))?;
-        Ok(Around {
-            projects,
-            windows,
-            lease: lease.and_then(|lease| lease_seen(&lease, Timestamp::now())),
-        })
+        let lease = lease(client, namespace, &platform.name).await?;
+        Ok(Around { projects, windows, lease })
     }
+}
+
+/// Who holds a platform.
+pub async fn lease(
+    client: &Client,
+    argocd: &str,
+    platform: &PlatformName,
+) -> Result<Option<LeaseSeen>, RequestError> {
+    let leases: Api<LeaseObject> = Api::namespaced(client.clone(), argocd);
+    let name = names::of(platform);
+    let what = format!("cannot read the Lease `{name}`");
+    let lease = leases.get_opt(&name).await.map_err(RequestError::because(what))?;
+    Ok(lease.and_then(|lease| lease_seen(&lease, Timestamp::now())))
 }
 
 /// Nobody, if it was given back. Our clock and the holder's may differ by what a renewal leaves

@@ -1,7 +1,7 @@
 //! What a run keeps in the cluster, and nothing is kept anywhere else: its Lease (`lease`), its hold
-//! on the AppProject (`hold`), and the deployed graph (`graph`).
+//! on the AppProject (`hold`), the deployed graph (`graph`), and the records of runs (`records`).
 //!
-//! May ask the API server, and write these three. Each decides in plain functions what an answer
+//! May ask the API server, and write these. Each decides in plain functions what an answer
 //! means; what a run does next is decided in `tiphys-run`. `claim` says whose an AppProject is, and
 //! `tolerance` how long requests may fail.
 
@@ -9,6 +9,7 @@ pub mod claim;
 pub mod graph;
 pub mod hold;
 pub mod lease;
+pub mod records;
 pub mod tolerance;
 
 pub use claim::ClaimError;

@@ -7,6 +7,7 @@ mod health;
 mod named;
 mod preflight;
 mod reports;
+mod runs;
 mod scope;
 mod status;
 mod teardown;
@@ -29,6 +30,7 @@ pub(crate) use health::{HealthAction, HealthArgs, HealthTestArgs};
 pub(crate) use named::NamedArgs;
 pub(crate) use preflight::{PreflightArgs, PreflightFormat};
 pub(crate) use reports::ReportArgs;
+pub(crate) use runs::{AttachArgs, CancelArgs, RunsArgs};
 pub(crate) use scope::{ScopeArgs, known as known_scopes};
 pub(crate) use status::{LookArgs, StatusArgs, ValidateArgs, WhyArgs};
 pub(crate) use teardown::TeardownArgs;
@@ -94,6 +96,19 @@ pub(crate) enum Action {
     Status(StatusArgs),
     /// Explain the state of an app: cause, evidence, what to do next; changes nothing
     Why(WhyArgs),
+    /// List the runs that the cluster has recorded, the newest first; changes nothing
+    ///
+    /// The last 20 runs of each platform are kept, wherever they ran.
+    Runs(RunsArgs),
+    /// Follow a run in the cluster, or show one that has ended; changes nothing
+    ///
+    /// Exits as the run did. Ctrl-C detaches: the run continues.
+    Attach(AttachArgs),
+    /// Stop a run in the cluster
+    ///
+    /// Running syncs continue in Argo CD, apps that are not done stay held, and the next deployment
+    /// resumes.
+    Cancel(CancelArgs),
     /// Remove the platform: everything in reverse order, each app confirmed gone
     ///
     /// Needs neither Git nor a platform file: the cluster stores what was deployed. Run it again to
@@ -285,6 +300,9 @@ pub(crate) struct DeployArgs {
     pub(crate) cluster: ClusterArgs,
     #[command(flatten)]
     pub(crate) credentials: CredentialsArgs,
+    /// Where the run executes
+    #[arg(long, value_name = "ENGINE", default_value = "local")]
+    pub(crate) engine: EngineChoice,
     /// Also deploy the dependencies of the scope, instead of only checking them
     #[arg(long)]
     pub(crate) with_dependencies: bool,
@@ -311,6 +329,14 @@ pub(crate) struct DeployArgs {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: RunFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EngineChoice {
+    /// In this process
+    Local,
+    /// In the cluster, on Argo Workflows; with `--platform`
+    Workflows,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

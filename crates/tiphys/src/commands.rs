@@ -1,6 +1,8 @@
 //! One module an action.
 
+pub(crate) mod attach;
 pub(crate) mod bootstrap;
+pub(crate) mod cancel;
 pub(crate) mod completion;
 pub(crate) mod configure;
 pub(crate) mod deploy;
@@ -12,6 +14,7 @@ pub(crate) mod plan;
 pub(crate) mod preflight;
 pub(crate) mod rehearse;
 pub(crate) mod rotate;
+pub(crate) mod runs;
 pub(crate) mod schema;
 pub(crate) mod status;
 pub(crate) mod teardown;

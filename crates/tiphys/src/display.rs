@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tiphys_engine::{Leftover, RunUpdate};
-use tiphys_model::Exit;
+use tiphys_model::{Exit, Scope};
 use tiphys_report::{Ending, Outcomes, one_line};
-use tiphys_run::{Action, RunView, Time};
+use tiphys_run::{Action, RunFinished, RunStarted, RunView, Time};
 use tokio::sync::oneshot;
 
 use crate::args::RunFormat;
@@ -35,7 +35,7 @@ pub(crate) struct Display {
     view: RunView,
     began: Instant,
     /// What could not be written besides what is shown.
-    unwritten: Option<String>,
+    unwritten: Vec<String>,
 }
 
 impl Display {
@@ -44,7 +44,7 @@ impl Display {
             stage: Stage::new(format),
             view: RunView::default(),
             began: Instant::now(),
-            unwritten: None,
+            unwritten: Vec::new(),
         }
     }
 
@@ -65,11 +65,15 @@ impl Display {
         join(run)?
     }
 
-    fn show(&mut self, shown: &Receiver<Shown>) {
+    /// Shows what comes, until nothing more does.
+    pub(crate) fn show(&mut self, shown: &Receiver<Shown>) {
         loop {
             match shown.recv_timeout(FRAME) {
                 Ok(Shown::Note(text)) => self.stage.aside(|| output::note(&text)),
                 Ok(Shown::Warning(text)) => self.stage.aside(|| output::warning(&text)),
+                Ok(Shown::Error(text)) => {
+                    self.stage.aside(|| output::aside(&format!("error: {}\n", one_line(&text))));
+                }
                 Ok(Shown::Line(line)) => {
                     if self.view.started.is_none() {
                         self.began = Instant::now();
@@ -92,6 +96,27 @@ impl Display {
     pub(crate) fn close(&mut self, again: &str) {
         if self.view.started.is_some() {
             self.stage.close(&self.view, Ending::Resume(again));
+        }
+    }
+
+    /// How the run that was shown ended.
+    pub(crate) fn exit(&self) -> Exit {
+        self.view.finished.as_ref().map_or(Exit::Failed, RunFinished::exit)
+    }
+
+    /// The summary of a run that is not this process's own.
+    pub(crate) fn close_followed(&mut self) {
+        let Some(RunStarted { platform, scope, action, .. }) = &self.view.started else { return };
+        let scope = match scope {
+            Scope::Platform => String::new(),
+            Scope::Parts(_) => format!(" --scope '{scope}'"),
+        };
+        let again = match action {
+            Action::Deploy => format!("tiphys deploy --platform {platform}{scope}"),
+            Action::Teardown => format!("tiphys teardown --platform {platform}{scope}"),
+        };
+        if self.view.finished.is_some() {
+            self.stage.close(&self.view, Ending::Resume(&again));
         }
     }
 
@@ -124,7 +149,7 @@ impl Display {
 
     /// Tells what was not written, and how the program ends.
     pub(crate) fn end(&self, exit: Exit) -> Exit {
-        if let Some(unwritten) = &self.unwritten {
+        for unwritten in &self.unwritten {
             output::warning(unwritten);
         }
         self.stage.end(exit)

@@ -1,6 +1,7 @@
 //! The program: arguments in, an action, an exit code out.
 
 mod args;
+mod cluster_record;
 mod commands;
 mod committed;
 mod completer;
@@ -11,6 +12,7 @@ mod input;
 mod located;
 mod lossy;
 mod output;
+mod progress_file;
 mod record;
 mod report_files;
 mod runtime;
@@ -18,6 +20,7 @@ mod stage;
 mod target;
 mod trace;
 mod variables;
+mod workflow_run;
 mod written;
 
 use std::env;
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
 fn act(action: Action) -> Result<Exit, Failure> {
     match action {
         Action::Executor => return commands::executor::run(|name| env::var_os(name)),
+        Action::Attach(args) => return commands::attach::run(&args),
         Action::Bootstrap(args) => return commands::bootstrap::run(&args),
         Action::Deploy(args) => return commands::deploy::run(&args),
         Action::Health(args) => return commands::health::run(&args),
@@ -65,6 +69,8 @@ fn act(action: Action) -> Result<Exit, Failure> {
         Action::Plan(args) => commands::plan::run(&args),
         Action::RotateCredentials(args) => commands::rotate::run(&args),
         Action::Configure(args) => commands::configure::run(&args),
+        Action::Cancel(args) => commands::cancel::run(&args),
+        Action::Runs(args) => commands::runs::run(&args),
         Action::Schema => commands::schema::run(),
         Action::Completion(args) => commands::completion::run(&args),
         Action::Man(args) => commands::man::run(&args),

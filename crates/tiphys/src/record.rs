@@ -12,15 +12,22 @@ use tiphys_model::Plan;
 use tiphys_run::{Action, EngineName, EventLine, Recorder};
 use tokio::sync::oneshot;
 
+use crate::cluster_record::ClusterRecord;
 use crate::failure::Failure;
 use crate::lossy::LossyWriter;
+use crate::progress_file::ProgressFile;
 
 /// What is passed on to who shows the run, when it has been recorded.
 pub(crate) enum Shown {
     Line(Box<EventLine>),
     Note(String),
     Warning(String),
-    Ask { leftovers: Vec<Leftover>, answer: oneshot::Sender<bool> },
+    /// Why a run elsewhere could not begin, or not go on.
+    Error(String),
+    Ask {
+        leftovers: Vec<Leftover>,
+        answer: oneshot::Sender<bool>,
+    },
 }
 
 /// The file of `--events`.
@@ -45,20 +52,29 @@ pub(crate) struct Record {
     action: Action,
     recorder: Option<Recorder>,
     file: Option<(PathBuf, LossyWriter<File>)>,
+    cluster: Option<ClusterRecord>,
+    progress: Option<ProgressFile>,
 }
 
 impl Record {
     pub(crate) fn new(action: Action, plan: &Arc<Plan>, file: Option<EventsFile>) -> Self {
         let file = file.map(|EventsFile { path, file }| (path, LossyWriter::new(file)));
-        Record { plan: plan.clone(), action, recorder: None, file }
+        let plan = plan.clone();
+        Record { plan, action, recorder: None, file, cluster: None, progress: None }
+    }
+
+    /// Also in the cluster.
+    pub(crate) fn and_in(self, cluster: ClusterRecord) -> Self {
+        Record { cluster: Some(cluster), ..self }
+    }
+
+    /// Also how far it is, if somebody wants to know.
+    pub(crate) fn and_progress(self, progress: Option<ProgressFile>) -> Self {
+        Record { progress, ..self }
     }
 
     /// Records until there is no more news. What could not be written, if anything.
-    pub(crate) fn keep(
-        mut self,
-        news: &Receiver<RunUpdate>,
-        show: &Sender<Shown>,
-    ) -> Option<String> {
+    pub(crate) fn keep(mut self, news: &Receiver<RunUpdate>, show: &Sender<Shown>) -> Vec<String> {
         // Whoever shows it may be gone; the record goes on.
         let show = |shown| show.send(shown).unwrap_or_default();
         for news in news {
@@ -80,8 +96,9 @@ impl Record {
                 }
             }
         }
-        let (path, file) = self.file?;
-        file.loss().map(|loss| loss.told(path.display()))
+        let in_file = self.file.and_then(|(path, file)| Some(file.loss()?.told(path.display())));
+        let in_cluster = self.cluster.and_then(ClusterRecord::end);
+        in_file.into_iter().chain(in_cluster).collect()
     }
 
     fn begin(&mut self, run: String, engine: EngineName) -> Shown {
@@ -95,8 +112,15 @@ impl Record {
     }
 
     fn write(&mut self, line: EventLine) -> Shown {
+        let text = json(&line);
         if let Some((_, file)) = &mut self.file {
-            file.write(&json(&line));
+            file.write(&text);
+        }
+        if let Some(cluster) = &self.cluster {
+            cluster.take(&line, &text);
+        }
+        if let Some(progress) = &mut self.progress {
+            progress.take(&line);
         }
         Shown::Line(Box::new(line))
     }
@@ -184,7 +208,7 @@ spec: { stacks: [{ name: s, apps: [{ name: a }] }] }
             assert_eq!(kinds(&path), written);
         }
         drop(tell);
-        assert_eq!(recording.join().unwrap(), None);
+        assert_eq!(recording.join().unwrap(), Vec::<String>::new());
     }
 
     #[test]
@@ -212,7 +236,7 @@ spec: { stacks: [{ name: s, apps: [{ name: a }] }] }
         drop(tell);
         let unwritten = record(Path::new("/dev/full")).keep(&news, &show);
         let full = "3 lines were not written to /dev/full: No space left on device (os error 28)";
-        assert_eq!(unwritten.as_deref(), Some(full));
+        assert_eq!(unwritten, [full]);
         assert_eq!(shown.try_iter().count(), 3);
     }
 
@@ -224,7 +248,7 @@ spec: { stacks: [{ name: s, apps: [{ name: a }] }] }
         tell.send(began()).unwrap();
         tell.send(finished()).unwrap();
         drop(tell);
-        assert_eq!(record(&path).keep(&news, &channel().0), None);
+        assert_eq!(record(&path).keep(&news, &channel().0), Vec::<String>::new());
         assert_eq!(kinds(&path), ["run-started", "run-finished"]);
     }
 }

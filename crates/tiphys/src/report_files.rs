@@ -11,6 +11,7 @@ use tiphys_report::{Outcomes, OutcomesJunit, OutcomesMarkdown};
 use crate::args::ReportArgs;
 use crate::failure::Failure;
 use crate::output;
+use crate::progress_file::ProgressFile;
 use crate::record::{EventsFile, empty, open_untouched};
 
 /// All files of a run.
@@ -18,12 +19,14 @@ use crate::record::{EventsFile, empty, open_untouched};
 pub(crate) struct RunFiles {
     pub(crate) events: Option<EventsFile>,
     pub(crate) reports: ReportFiles,
+    pub(crate) progress: Option<ProgressFile>,
 }
 
 impl RunFiles {
     pub(crate) fn open(events: Option<&Path>, reports: &ReportArgs) -> Result<Self, Failure> {
         let events = events.map(EventsFile::open).transpose()?;
-        Ok(RunFiles { events, reports: ReportFiles::open(reports)? })
+        let progress = reports.progress.clone().map(ProgressFile::new);
+        Ok(RunFiles { events, reports: ReportFiles::open(reports)?, progress })
     }
 }
 

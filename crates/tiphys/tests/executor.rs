@@ -91,7 +91,6 @@ fn nothing_else_of_the_environment_counts() {
         ("TIPHYS_TIMEOUT", "soon"),
         ("TIPHYS_JUNIT", "/nowhere/junit.xml"),
         ("TIPHYS_CONTEXT", "nobody"),
-        ("TIPHYS_NAMESPACE", "elsewhere"),
         ("TIPHYS_COMPLETE", "bash"),
         ("TIPHYS_LAB_GIT", "x"),
     ];

@@ -38,6 +38,7 @@ mod teardown;
 mod unwritten;
 mod warning;
 mod waves;
+mod workflows;
 
 use std::process::ExitCode;
 
@@ -53,6 +54,11 @@ fn main() -> ExitCode {
 fn runs() -> Vec<Case> {
     vec![
         Case::new("deploy_follows_the_order_and_is_idempotent", deploy::in_order),
+        Case::new("deploy_on_argo_workflows", workflows::in_one_container),
+        Case::new("a_workflow_survives_its_pod", workflows::survival::of_a_deleted_pod),
+        Case::new("workflows_survive_disruptions", workflows::survival::of_everything)
+            .disruptive()
+            .soak(),
         Case::new("deploy_needs_no_api_of_argo_cd", deploy::through_fields),
         Case::new("deploy_tells_failures_apart_and_resumes", failure::in_every_way),
         Case::new("deploy_names_who_is_in_its_way", obstacle::of_others),

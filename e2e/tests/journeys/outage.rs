@@ -85,7 +85,7 @@ pub(crate) async fn while_somebody_insists(world: Arc<World>) {
 }
 
 /// Keeps the API server from answering, without ending any connection.
-async fn silence(time: Duration) {
+pub(crate) async fn silence(time: Duration) {
     tell_api_server("-STOP");
     tokio::time::sleep(time).await;
     tell_api_server("-CONT");

@@ -249,15 +249,20 @@ pub(crate) mod tests {
                 assert_eq!(desired.manager, manager);
             } else {
                 assert_eq!(labels[MANAGED_BY.0], MANAGED_BY.1);
-                assert_eq!(
-                    (&labels[PLATFORM_LABEL], &*desired.manager),
-                    (&json!("prod"), "tiphys")
-                );
+                let shared = desired.object["kind"] == "Namespace";
+                let platform = if shared { Value::Null } else { json!("prod") };
+                assert_eq!((&labels[PLATFORM_LABEL], &*desired.manager), (&platform, "tiphys"));
             }
-            let namespace = desired.object["metadata"]["namespace"].as_str();
             let kind = desired.object["kind"].as_str().unwrap();
-            let beside = kind.starts_with("ClusterRole") || kind.starts_with("Validating");
-            assert_eq!(namespace, (!beside).then_some("argocd"), "{kind}");
+            let wide = ["ClusterRole", "Validating", "Namespace"];
+            let wide = wide.iter().any(|start| kind.starts_with(start));
+            let in_ours = ["ServiceAccount", "Role", "RoleBinding"].contains(&kind);
+            match desired.namespace() {
+                None => assert!(wide, "{kind}"),
+                Some("argocd") => assert!(!wide && kind != "ServiceAccount", "{kind}"),
+                Some("tiphys" | "tiphys-teardown") => assert!(in_ours, "{kind}"),
+                Some(other) => panic!("{kind} in {other}"),
+            }
         }
     }
 

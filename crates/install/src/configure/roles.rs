@@ -52,7 +52,12 @@ pub fn grants(platform: &Platform, account: Account) -> Grants {
         Purpose::Deploy => seeing(platform, through_api),
         Purpose::Teardown => taking_apart(),
     };
-    Grants { here, beside, everywhere, records: Vec::new(), own: in_workflow() }
+    Grants { here, beside, everywhere, records: recording(), own: in_workflow() }
+}
+
+/// The records of runs. Their names are not known before.
+fn recording() -> Vec<PolicyRule> {
+    vec![any("", "configmaps", &["create", "patch", "list", "delete"])]
 }
 
 /// A look at the platform changes nothing, and needs no token.

@@ -12,4 +12,7 @@ pub(crate) struct ReportArgs {
     /// Also write a summary to a file, as Markdown
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) summary: Option<PathBuf>,
+    /// Where Argo Workflows reads how far it is; no flag says it.
+    #[arg(skip)]
+    pub(crate) progress: Option<PathBuf>,
 }

@@ -33,6 +33,16 @@ impl ScopeArgs {
         self.given.iter().map(scope).collect()
     }
 
+    /// Where it is not known which apps there are.
+    pub(crate) fn unresolved(&self) -> Result<Scope, Failure> {
+        let wrong = |given: &String, why| {
+            let given = given.clone();
+            Failure::Scope { given, why: Some(why), nearest: None }
+        };
+        let scope = |given: &String| given.parse::<Scope>().map_err(|why| wrong(given, why));
+        self.given.iter().map(scope).collect()
+    }
+
     /// As arguments of a command to run again.
     pub(crate) fn repeat(&self) -> impl Iterator<Item = String> {
         self.given.iter().map(|scope| {

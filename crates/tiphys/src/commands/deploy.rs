@@ -1,6 +1,7 @@
 //! `tiphys deploy`: the platform on a real cluster.
 
 mod dry_run;
+mod on_workflows;
 mod prune;
 
 use std::path::{Path, PathBuf};
@@ -14,7 +15,8 @@ use tiphys_model::{Exit, Plan, Platform};
 use tiphys_plan::Reach;
 use tiphys_run::{Action, Verdict};
 
-use crate::args::{DeployArgs, RunFormat};
+use crate::args::{DeployArgs, EngineChoice, RunFormat};
+use crate::cluster_record::ClusterRecord;
 use crate::commands::bootstrap::{self, Phase1};
 use crate::commands::plan::plan_reaching;
 use crate::commands::preflight;
@@ -30,6 +32,9 @@ const MOST_ATTEMPTS: u32 = 5;
 
 /// Deploys, and installs before what the platform stands on, if that is not there.
 pub(crate) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
+    if args.engine == EngineChoice::Workflows {
+        return on_workflows::run(args);
+    }
     let moved = Arc::new(AtomicBool::new(false));
     for _ in 1..MOST_ATTEMPTS {
         match deploy(args, &moved) {
@@ -162,14 +167,17 @@ impl Deployment {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         let Deployment { access, platform, plan, format, .. } = self;
         let mut display = Display::new(format);
-        let RunFiles { events, reports } = self.files;
-        let record = Record::new(Action::Deploy, &plan, events);
+        let RunFiles { events, reports, progress } = self.files;
+        let identity = identity();
+        let cluster = ClusterRecord::new(access.clone(), &platform, identity.clone());
+        let record =
+            Record::new(Action::Deploy, &plan, events).and_in(cluster).and_progress(progress);
         let check = self.origin.map(|origin| origin.check(&platform));
         let (deployed, to) = (platform.clone(), access.clone());
         let verdict = display.follow(record, move |tell| {
             runtime::block_on(async {
                 let (client, place) = (to.client().await?, to.place());
-                let (platform, engine, identity) = (deployed, Engine::Local, identity());
+                let (platform, engine) = (deployed, Engine::Local);
                 let deploy = Deploy { client, place, platform, plan, engine, identity, check };
                 Ok(Box::pin(deploy.run(tell)).await?)
             })

@@ -5,7 +5,8 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -16,36 +17,58 @@ use tiphys_model::Exit;
 use crate::args::{Action, Args, DeployArgs};
 use crate::failure::Failure;
 use crate::variables::first_line;
-use crate::{git, input, output};
+use crate::{commands, git, input, output, progress_file};
 
 const KUBECONFIG_TEXT: &str = "TIPHYS_KUBECONFIG_BASE64";
 const ACTIONS: &str = "set it to deploy, validate or teardown";
 /// For a cluster that has no root app yet. What it names relative to itself is mounted beside it.
 const MOUNTED_FILE: &str = "/var/run/tiphys/platform/platform.yaml";
+/// How long other runs are waited for: as long as a run may take, unless its platform file says otherwise.
+const LONGEST_WAIT: Duration = Duration::from_secs(3 * 60 * 60);
 /// Where Kubernetes tells a pod its namespace.
 const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
 pub(crate) fn run(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Exit, Failure> {
     output::speak_json();
-    let Order { mut action, kubeconfig } = Order::read(lookup)?;
-    if let Action::Teardown(args) = &mut action
-        && matches!(kubeconfig, KubeconfigSource::Pod)
-        && is_ours(fs::read_to_string(POD_NAMESPACE).unwrap_or_default().trim())
-    {
-        args.keep_primitives = true;
-        output::note("projects, accounts and primitives stay: this run needs them itself");
+    let progress = lookup(progress_file::VARIABLE).map(PathBuf::from);
+    let Order { action, kubeconfig } = Order::read(lookup)?;
+    let in_pod = matches!(kubeconfig, KubeconfigSource::Pod);
+    match action {
+        Action::Deploy(mut args) => {
+            args.cluster.given = Some(kubeconfig);
+            args.reports.progress = progress;
+            begin_with_file(&mut args, Path::new(MOUNTED_FILE))?;
+            patiently(|| commands::deploy::run(&args))
+        }
+        Action::Validate(mut args) => {
+            args.look.cluster.given = Some(kubeconfig);
+            commands::validate::run(&args)
+        }
+        Action::Teardown(mut args) => {
+            args.cluster.given = Some(kubeconfig);
+            args.reports.progress = progress;
+            if in_pod && is_ours(fs::read_to_string(POD_NAMESPACE).unwrap_or_default().trim()) {
+                args.keep_primitives = true;
+                output::note("projects, accounts and primitives stay: this run needs them itself");
+            }
+            patiently(|| commands::teardown::run(&args))
+        }
+        other => Err(Failure::Bug(format!("the executor chose {other:?}"))),
     }
-    let cluster = match &mut action {
-        Action::Deploy(args) => &mut args.cluster,
-        Action::Validate(args) => &mut args.look.cluster,
-        Action::Teardown(args) => &mut args.cluster,
-        other => return Err(Failure::Bug(format!("the executor chose {other:?}"))),
-    };
-    cluster.given = Some(kubeconfig);
-    if let Action::Deploy(args) = &mut action {
-        begin_with_file(args, Path::new(MOUNTED_FILE))?;
+}
+
+/// Nobody is there to try again when another run holds the platform. Each attempt begins with what Git has
+/// by then.
+fn patiently(run: impl Fn() -> Result<Exit, Failure>) -> Result<Exit, Failure> {
+    let began = Instant::now();
+    loop {
+        match run() {
+            Err(failure) if failure.exit() == Exit::Held && began.elapsed() < LONGEST_WAIT => {
+                output::note("another run holds the platform: waiting for it");
+            }
+            ended => return ended,
+        }
     }
-    crate::act(action)
 }
 
 /// What a pod in this namespace stands on is what the end of a teardown would remove.
@@ -109,6 +132,7 @@ impl Order {
         let mut words = vec!["tiphys".to_owned(), action.clone(), format!("-o={format}")];
         words.push(format!("--platform={platform}"));
         words.extend(variable("TIPHYS_SCOPE")?.map(|scope| format!("--scope={scope}")));
+        words.extend(variable("TIPHYS_NAMESPACE")?.map(|name| format!("--namespace={name}")));
         if action == "teardown" {
             if variable("TIPHYS_CONFIRM")?.as_ref() != Some(&platform) {
                 let next = format!("set it to `{platform}` to remove this platform");
@@ -158,12 +182,13 @@ mod tests {
             ("TIPHYS_ACTION", "deploy"),
             ("TIPHYS_PLATFORM", "shop"),
             ("TIPHYS_SCOPE", "stack:data,app:web"),
+            ("TIPHYS_NAMESPACE", "gitops"),
             ("TIPHYS_FILE", "/etc/passwd"),
             ("TIPHYS_TIMEOUT", "1s"),
         ]);
         let Order { action, kubeconfig } = order.unwrap();
         let Action::Deploy(args) = action else { panic!("{action:?}") };
-        assert_eq!(args.platform.repeat(), " --platform shop --scope stack:data,app:web");
+        assert_eq!(args.platform.repeat(), " --platform shop -n gitops --scope stack:data,app:web");
         assert_eq!((args.timeout, args.platform.file), (None, None), "no variables of ours");
         assert!(matches!(kubeconfig, KubeconfigSource::Pod), "HOME does not count");
     }

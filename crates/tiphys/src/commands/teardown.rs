@@ -13,6 +13,7 @@ use tiphys_run::Action;
 use tiphys_state::DeployedGraph;
 
 use crate::args::{RunFormat, TeardownArgs};
+use crate::cluster_record::ClusterRecord;
 use crate::commands::plan::plan_reaching;
 use crate::display::{Display, can_ask, identity};
 use crate::failure::Failure;
@@ -110,17 +111,17 @@ impl Removal {
         self.options.keep_primitives || self.extent != Extent::Platform
     }
 
-    fn teardown(self, client: Client) -> Teardown {
+    fn teardown(self, client: Client, identity: String) -> Teardown {
         let Removal { platform, graph, plan, extent, options, .. } = self;
         let (platform, engine) = (Arc::new(platform), Engine::Local);
-        Teardown { client, platform, graph, plan, extent, engine, identity: identity(), options }
+        Teardown { client, platform, graph, plan, extent, engine, identity, options }
     }
 }
 
 fn preview(access: &Access, removal: &Removal) -> Result<Preview, Failure> {
     runtime::block_on(async {
         let target = access.target().await?;
-        let would = removal.clone().teardown(access.client().await?).preview().await?;
+        let would = removal.clone().teardown(access.client().await?, identity()).preview().await?;
         let (platform, primitives) = (removal.platform.name.clone(), !removal.keeps_primitives());
         let namespace = removal.platform.argocd.namespace.clone();
         Ok(Preview { target, platform, namespace, would, primitives })
@@ -147,8 +148,11 @@ pub(crate) fn remove(
     again: &str,
 ) -> Result<(Exit, Vec<Leftover>), Failure> {
     let mut display = Display::new(format);
-    let RunFiles { events, reports } = files;
-    let record = Record::new(Action::Teardown, &removal.plan, events);
+    let RunFiles { events, reports, progress } = files;
+    let identity = identity();
+    let cluster = ClusterRecord::new(access.clone(), &removal.platform, identity.clone());
+    let record =
+        Record::new(Action::Teardown, &removal.plan, events).and_in(cluster).and_progress(progress);
     let yes = removal.yes;
     let ended = display.follow(record, move |tell| {
         let tell = |news| match news {
@@ -156,7 +160,7 @@ pub(crate) fn remove(
             news => tell(news),
         };
         runtime::block_on(async {
-            let teardown = removal.teardown(access.client().await?);
+            let teardown = removal.teardown(access.client().await?, identity);
             Ok(Box::pin(teardown.run(&tell)).await?)
         })
     });

@@ -163,7 +163,7 @@ fn who_deploys_and_who_tears_down_are_in_different_namespaces() {
     };
     assert_eq!(
         Account::ALL.map(own),
-        ["argocd tiphys", "argocd tiphys", "argocd tiphys-teardown", "tiphys"]
+        ["argocd tiphys", "argocd tiphys", "argocd tiphys-teardown tiphys", "tiphys"]
     );
 }
 

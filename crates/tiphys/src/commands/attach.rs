@@ -1,0 +1,126 @@
+//! `tiphys attach`: follows a run in the cluster, or shows what was recorded of one.
+
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use tiphys_cluster::{Access, Client};
+use tiphys_engine::Signals;
+use tiphys_model::Exit;
+use tiphys_report::RunState;
+use tiphys_run::LogLine;
+use tiphys_state::records::{Found, RecordStore};
+use tiphys_workflows::{Place, WorkflowsError, find, of_pod};
+
+use crate::args::AttachArgs;
+use crate::commands::runs::with_states;
+use crate::display::Display;
+use crate::failure::Failure;
+use crate::record::Shown;
+use crate::workflow_run::{self, Followed};
+use crate::{output, runtime};
+
+/// How often a record that is being written is read again.
+const POLL: Duration = Duration::from_secs(2);
+
+pub(crate) fn run(args: &AttachArgs) -> Result<Exit, Failure> {
+    let access = args.cluster.access();
+    let located = runtime::block_on(async {
+        locate(&access.client().await?, &args.namespace, &args.run).await
+    })?;
+    match located {
+        Located::Workflow(at) => {
+            workflow_run::follow(&access, Followed { at, format: args.output })
+        }
+        Located::Record(found) => show(args, &access, *found),
+    }
+}
+
+/// Where a run can be seen.
+pub(crate) enum Located {
+    Workflow(Place),
+    /// Nowhere but in its record.
+    Record(Box<Found>),
+}
+
+/// By the name of its workflow, or its own.
+pub(crate) async fn locate(client: &Client, argocd: &str, name: &str) -> Result<Located, Failure> {
+    if let Some(at) = find(client, name).await? {
+        return Ok(Located::Workflow(at));
+    }
+    let found = RecordStore::new(client).list(argocd, None).await?;
+    let Some(found) = found.into_iter().find(|found| found.head.run == name) else {
+        return Err(WorkflowsError::NotFound { name: name.to_owned() }.into());
+    };
+    // The pod is what the holder calls its host.
+    let pod = found.head.by.strip_prefix("tiphys on ").and_then(|by| by.split(',').next());
+    if let Some(pod) = pod
+        && let Some(at) = of_pod(client, pod).await?
+    {
+        return Ok(Located::Workflow(at));
+    }
+    Ok(Located::Record(Box::new(found)))
+}
+
+/// Shows a record, and what is added to it until its run ends.
+fn show(args: &AttachArgs, access: &Access, found: Found) -> Result<Exit, Failure> {
+    let mut display = Display::new(args.output);
+    let (show, shown) = channel();
+    let (access, argocd) = (access.clone(), args.namespace.clone());
+    let reading = thread::spawn(move || {
+        runtime::block_on(async {
+            let mut signals = Signals::listen()?;
+            let client = access.client().await?;
+            let tell = |line| show.send(line).unwrap_or_default();
+            tokio::select! {
+                ended = read(&client, &argocd, found, &tell) => ended.map(Some),
+                _ = signals.next() => Ok(None),
+            }
+        })
+    });
+    display.show(&shown);
+    let ended = reading.join().map_err(|_| Failure::Bug("reading panicked".to_owned()))?;
+    let exit = match ended? {
+        Some(RunState::Ended { .. }) => {
+            display.close_followed();
+            display.exit()
+        }
+        Some(RunState::Lost | RunState::Running) => {
+            output::note("the record ends here: the run has not said how it ended");
+            Exit::Failed
+        }
+        None => Exit::Interrupted,
+    };
+    Ok(display.end(exit))
+}
+
+async fn read(
+    client: &Client,
+    argocd: &str,
+    mut found: Found,
+    tell: &dyn Fn(Shown),
+) -> Result<RunState, Failure> {
+    let store = RecordStore::new(client);
+    let mut told = 0;
+    loop {
+        let lines = store.lines(&found).await?;
+        for line in lines.lines().skip(told) {
+            told += 1;
+            if let Ok(LogLine::Event(line)) = serde_json::from_str(line) {
+                tell(Shown::Line(line));
+            }
+        }
+        let (run, platform) = (found.head.run.clone(), found.head.platform.clone());
+        let state = with_states(client, argocd, vec![found.clone()]).await?;
+        let Some((_, state)) = state.into_iter().next() else { return Ok(RunState::Lost) };
+        if state != RunState::Running {
+            return Ok(state);
+        }
+        tokio::time::sleep(POLL).await;
+        let listed = store.list(argocd, Some(&platform)).await?;
+        match listed.into_iter().find(|found| found.head.run == run) {
+            Some(newer) => found = newer,
+            None => return Ok(RunState::Lost),
+        }
+    }
+}

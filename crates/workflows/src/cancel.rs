@@ -1,0 +1,26 @@
+//! Stopping a workflow.
+
+use kube::Client;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+use tiphys_cluster::RequestError;
+use tiphys_cluster::names::FIELD_MANAGER;
+
+use crate::error::WorkflowsError;
+use crate::workflow::{Place, State, api};
+
+/// Has Argo Workflows end it: its run gets SIGTERM and leaves in order. Whether there was
+/// anything to end.
+pub async fn cancel(client: &Client, at: &Place) -> Result<bool, WorkflowsError> {
+    let workflows = api(client, &at.namespace);
+    let what = format!("cannot stop the workflow {}", at.name);
+    let found = workflows.get(&at.name).await.map_err(RequestError::because(&what))?;
+    if State::of(&found).phase.has_ended() {
+        return Ok(false);
+    }
+    let patch = Patch::Merge(json!({ "spec": { "shutdown": "Stop" } }));
+    let params =
+        PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+    workflows.patch(&at.name, &params, &patch).await.map_err(RequestError::because(what))?;
+    Ok(true)
+}

@@ -1,0 +1,117 @@
+//! A workflow in the cluster, and what of it matters here.
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{ApiResource, DynamicObject};
+use kube::core::GroupVersionKind;
+use kube::{Api, Client, ResourceExt};
+use serde_json::Value;
+use tiphys_cluster::RequestError;
+use tiphys_cluster::names::{NAMESPACE, TEARDOWN_NAMESPACE};
+
+/// On the pods of a workflow.
+pub(crate) const OF_WORKFLOW: &str = "workflows.argoproj.io/workflow";
+
+/// Which one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub namespace: String,
+    pub name: String,
+}
+
+/// Looks for it wherever ours are.
+pub async fn find(client: &Client, name: &str) -> Result<Option<Place>, RequestError> {
+    for namespace in [NAMESPACE, TEARDOWN_NAMESPACE] {
+        let what = format!("cannot read the workflow {name}");
+        let found = api(client, namespace).get_metadata_opt(name).await;
+        // Without Argo Workflows there is none.
+        if found.map_err(RequestError::because(what))?.is_some() {
+            return Ok(Some(Place { namespace: namespace.to_owned(), name: name.to_owned() }));
+        }
+    }
+    Ok(None)
+}
+
+/// The workflow that a pod is a step of.
+pub async fn of_pod(client: &Client, pod: &str) -> Result<Option<Place>, RequestError> {
+    for namespace in [NAMESPACE, TEARDOWN_NAMESPACE] {
+        let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
+        let what = format!("cannot read the pod {pod}");
+        let found = pods.get_metadata_opt(pod).await.map_err(RequestError::because(what))?;
+        if let Some(name) = found.and_then(|found| found.labels().get(OF_WORKFLOW).cloned()) {
+            return Ok(Some(Place { namespace: namespace.to_owned(), name }));
+        }
+    }
+    Ok(None)
+}
+
+pub(crate) fn api(client: &Client, namespace: &str) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("argoproj.io", "v1alpha1", "Workflow");
+    Api::namespaced_with(client.clone(), namespace, &ApiResource::from_gvk(&kind))
+}
+
+/// How it is going.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) phase: Phase,
+    /// What Argo Workflows says about that.
+    pub(crate) message: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Waiting,
+    Running,
+    Succeeded,
+    Failed,
+}
+
+impl Phase {
+    pub(crate) fn has_ended(self) -> bool {
+        matches!(self, Phase::Succeeded | Phase::Failed)
+    }
+}
+
+impl State {
+    pub(crate) fn of(workflow: &DynamicObject) -> Self {
+        let status = &workflow.data["status"];
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let phase = match &*text(&status["phase"]) {
+            "Succeeded" => Phase::Succeeded,
+            "Failed" | "Error" => Phase::Failed,
+            "Running" => Phase::Running,
+            _ => Phase::Waiting,
+        };
+        let mut message = text(&status["message"]);
+        // What a node waits for is said of the node alone.
+        let nodes = status["nodes"].as_object().into_iter().flat_map(|nodes| nodes.values());
+        if message.is_empty() {
+            let pending = nodes.filter(|node| node["phase"] == "Pending");
+            message = pending.map(|node| text(&node["message"])).max().unwrap_or_default();
+        }
+        State { phase, message }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn state(status: &Value) -> State {
+        let workflow = json!({ "metadata": { "name": "a" }, "status": status });
+        State::of(&serde_json::from_value(workflow).unwrap())
+    }
+
+    #[test]
+    fn what_a_node_waits_for_is_what_the_workflow_waits_for() {
+        let waiting = "Waiting for tiphys/Mutex/argocd.prod lock";
+        let node = json!({ "phase": "Pending", "message": waiting });
+        let found = state(&json!({ "phase": "Running", "nodes": { "a": node } }));
+        assert_eq!((found.phase, &*found.message), (Phase::Running, waiting));
+        assert_eq!(state(&json!({})).phase, Phase::Waiting);
+        let error = state(&json!({ "phase": "Error", "message": "no account" }));
+        assert_eq!((error.phase, &*error.message), (Phase::Failed, "no account"));
+        assert!(error.phase.has_ended());
+    }
+}

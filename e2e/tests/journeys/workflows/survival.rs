@@ -1,0 +1,168 @@
+//! Runs on Argo Workflows whose pod, node or cluster gets into trouble: they go on by themselves, and no
+//! app is synced twice.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DeleteParams, EvictParams, ListParams};
+use kube::{Api, ResourceExt};
+use tiphys_e2e::{Site, World, count, figure, seed, tiphys};
+use tiphys_sim::Chance;
+
+use super::{install_chart, submitted};
+use crate::audit::Mark;
+use crate::deploy::configure;
+use crate::outage::silence;
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy)]
+enum Disruption {
+    PodDeleted,
+    PodEvicted,
+    /// What the kernel does where memory runs out.
+    ExecutorKilled,
+    OutOfMemory,
+    ControllerKilled,
+    ApiServerAway,
+}
+
+const ALL: [Disruption; 6] = [
+    Disruption::PodDeleted,
+    Disruption::PodEvicted,
+    Disruption::ExecutorKilled,
+    Disruption::OutOfMemory,
+    Disruption::ControllerKilled,
+    Disruption::ApiServerAway,
+];
+
+/// One of them, which a pod cannot foresee.
+pub(crate) async fn of_a_deleted_pod(world: Arc<World>) {
+    of(world, "wf-lost", &[Disruption::PodDeleted], 1).await;
+}
+
+/// All of them; a soak sets `TIPHYS_E2E_DISRUPTIONS=10`.
+pub(crate) async fn of_everything(world: Arc<World>) {
+    of(world, "wf-all", &ALL, count("TIPHYS_E2E_DISRUPTIONS", 1)).await;
+}
+
+async fn of(world: Arc<World>, name: &str, disruptions: &[Disruption], times: u32) {
+    let mut chance = Chance::new(seed());
+    let mut site = Site::reference(&world, name, Duration::from_secs(2)).await;
+    site.platform.carries_its_file = true;
+    let few = ["metallb", "metallb-config", "cert-manager", "cluster-issuers", "ingress-nginx"];
+    let few = few.map(|app| format!("{name}-{app}"));
+    site.platform.apps.retain(|app| few.contains(&app.name));
+    site.commit("a few apps");
+    configure(&world, &site.platform_file()).await;
+    install_chart().await;
+    let mut generation = 1;
+    for disruption in disruptions {
+        let mut moments = Vec::new();
+        for _ in 0..times {
+            generation += 1;
+            for app in &mut site.platform.apps {
+                app.generation = generation;
+            }
+            let revision = site.commit("everything changed");
+            let before = Mark::now(&world);
+            // The apps need six seconds, and what comes before them two.
+            let moment = chance.millis(0, 8_000);
+            let run = format!("{name}-{generation}");
+            let disrupted = async {
+                let pod = running(&world, &run).await;
+                tokio::time::sleep(moment).await;
+                disruption.strike(&world, &pod).await;
+            };
+            let platform = [("platform", site.platform.name.as_str())];
+            let (status, ()) =
+                futures::join!(submitted(&site, &run, "deploy", "tiphys", &platform), disrupted);
+            let told = format!("{disruption:?} after {moment:?}");
+            assert_eq!(status["phase"], "Succeeded", "{told}: {status:#}");
+            let writes = before.writes(&site);
+            writes.check_order(&site, revision.as_str());
+            let operations = writes.operations();
+            let twice: BTreeMap<_, _> = operations.iter().filter(|(_, o)| o.len() != 1).collect();
+            assert!(twice.is_empty(), "{told}: synced more than once: {twice:?}");
+            assert_eq!(operations.len(), few.len(), "{told}");
+            assert!(world.held(&site.platform.project).await.is_empty(), "{told}: still held");
+            moments.push(format!("{:.1} s", moment.as_secs_f64()));
+        }
+        figure(&format!("{disruption:?}: {times} runs ended well, after {}", moments.join(", ")));
+    }
+    let valid = ["validate", "--platform", site.platform.name.as_str()];
+    let (code, stdout, stderr) = tiphys::said(&tiphys::run(&valid, &world.kubeconfig).await);
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    site.close().await;
+}
+
+/// The pod of a workflow, once its executor runs.
+async fn running(world: &World, workflow: &str) -> Pod {
+    let pods: Api<Pod> = Api::namespaced(world.client.clone(), "tiphys");
+    let list = ListParams::default().labels(&format!("workflows.argoproj.io/workflow={workflow}"));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let found = pods.list(&list).await.expect("a list").items.into_iter().next();
+        let runs = |pod: &Pod| {
+            pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Running")
+        };
+        if let Some(pod) = found.filter(runs) {
+            return pod;
+        }
+        assert!(Instant::now() < deadline, "the workflow {workflow} has no pod");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+impl Disruption {
+    async fn strike(self, world: &World, pod: &Pod) {
+        let pods: Api<Pod> = Api::namespaced(world.client.clone(), "tiphys");
+        let name = pod.name_any();
+        match self {
+            // It may have ended in time.
+            Disruption::PodDeleted => {
+                pods.delete(&name, &DeleteParams::default()).await.ok();
+            }
+            Disruption::PodEvicted => {
+                pods.evict(&name, &EvictParams::default()).await.ok();
+            }
+            Disruption::ExecutorKilled => {
+                for (pid, _) in executors(pod) {
+                    Command::new("kill").args(["-9", &pid]).status().expect("kill can be started");
+                }
+            }
+            Disruption::OutOfMemory => {
+                for (_, group) in executors(pod) {
+                    fs::write(format!("/sys/fs/cgroup{group}/memory.max"), "1M").ok();
+                }
+            }
+            Disruption::ControllerKilled => {
+                let controllers: Api<Pod> = Api::namespaced(world.client.clone(), "argo");
+                let list = ListParams::default().labels("app=workflow-controller");
+                let now = DeleteParams::default().grace_period(0);
+                controllers.delete_collection(&now, &list).await.expect("it can be deleted");
+            }
+            Disruption::ApiServerAway => silence(Duration::from_secs(15)).await,
+        }
+    }
+}
+
+/// The processes of the program in a pod, on this machine: the node is one of its own. Each with its
+/// group of resources.
+fn executors(pod: &Pod) -> Vec<(String, String)> {
+    let uid = pod.uid().expect("a uid").replace('-', "_");
+    let plain = pod.uid().expect("a uid");
+    let processes = fs::read_dir("/proc").expect("processes").flatten();
+    let of_pod = processes.filter_map(|process| {
+        let group = fs::read_to_string(process.path().join("cgroup")).ok()?;
+        let group = group.lines().find_map(|line| line.strip_prefix("0::"))?.to_owned();
+        let command = fs::read(process.path().join("cmdline")).ok()?;
+        let ours = group.contains(&uid) || group.contains(&plain);
+        (ours && command.starts_with(b"/tiphys\0"))
+            .then(|| (process.file_name().to_string_lossy().into_owned(), group))
+    });
+    of_pod.collect()
+}
