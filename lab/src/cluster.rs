@@ -139,14 +139,21 @@ impl Cluster {
 
     /// `kubectl` for this lab.
     pub fn kubectl(&self) -> Result<Command, LabError> {
-        let mut command = Command::new(self.artifacts.binary("kubectl")?);
-        command.arg("--kubeconfig").arg(self.home.kubeconfig());
-        Ok(command)
+        self.client("kubectl")
     }
 
     /// `helm` for this lab.
     pub fn helm(&self) -> Result<Command, LabError> {
-        let mut command = Command::new(self.artifacts.binary("helm")?);
+        self.client("helm")
+    }
+
+    /// `argo` for this lab.
+    pub fn argo(&self) -> Result<Command, LabError> {
+        self.client("argo")
+    }
+
+    fn client(&self, name: &str) -> Result<Command, LabError> {
+        let mut command = Command::new(self.artifacts.binary(name)?);
         command.arg("--kubeconfig").arg(self.home.kubeconfig());
         Ok(command)
     }

@@ -3,6 +3,7 @@
 //!
 //! May touch: the kubeconfig and the API server. Knows nothing of Argo CD or of runs.
 
+pub mod access_review;
 pub mod agent;
 mod conflict;
 mod connect;

@@ -1,5 +1,6 @@
 //! A deployment from beginning to end: Lease, hold, generators, run, and giving back.
 
+mod criteria_rights;
 mod other_clusters;
 mod outside;
 #[cfg(test)]
@@ -26,6 +27,7 @@ use crate::generators::{self, GeneratorError, Generators};
 use crate::root_source::{PlatformFileError, RootSource};
 use crate::run_update::RunUpdate;
 use crate::signals::{SignalError, Signals};
+use criteria_rights::{Refusal, UnreadableCriteria};
 use other_clusters::CriteriaOnOtherClusters;
 use outside::Outside;
 use tiphys_argocd::application::Application;
@@ -76,7 +78,17 @@ pub enum DeployError {
     PlatformFile(#[from] PlatformFileError),
     Run(#[from] RunError),
     OtherClusters(#[from] CriteriaOnOtherClusters),
+    UnreadableCriteria(#[from] UnreadableCriteria),
     Request(#[from] RequestError),
+}
+
+impl From<Refusal> for DeployError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Unreadable(error) => error.into(),
+            Refusal::Request(error) => error.into(),
+        }
+    }
 }
 
 impl Explain for DeployError {
@@ -94,6 +106,7 @@ impl Explain for DeployError {
             DeployError::PlatformFile(error) => error.explain(),
             DeployError::Run(error) => error.explain(),
             DeployError::OtherClusters(error) => error.explain(),
+            DeployError::UnreadableCriteria(error) => error.explain(),
             DeployError::Request(error) => error.explain(),
         }
     }
@@ -360,6 +373,7 @@ impl Deploy {
         // The generators may just have created one.
         claim::refuse_namesakes(&self.client, &self.platform).await?;
         other_clusters::refuse_criteria(&self.plan, &applications)?;
+        criteria_rights::refuse_unreadable(&self.client, &self.plan, &applications).await?;
         if let Some(revisions) = &revisions {
             for warning in generators::unpinned(&self.platform, &applications, revisions) {
                 updates(RunUpdate::Warning(warning));

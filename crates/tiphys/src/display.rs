@@ -105,14 +105,14 @@ impl Display {
     }
 
     /// The summary of a run that is not this process's own.
-    pub(crate) fn close_followed(&mut self) {
+    pub(crate) fn close_followed(&mut self, flags: &str) {
         let Some(RunStarted { platform, scope, action, .. }) = &self.view.started else { return };
         let scope = match scope {
             Scope::Platform => String::new(),
             Scope::Parts(_) => format!(" --scope '{scope}'"),
         };
         let again = match action {
-            Action::Deploy => format!("tiphys deploy --platform {platform}{scope}"),
+            Action::Deploy => format!("tiphys deploy --platform {platform}{flags}{scope}"),
             Action::Teardown => format!("tiphys teardown --platform {platform}{scope}"),
         };
         if self.view.finished.is_some() {

@@ -173,14 +173,18 @@ pub(crate) fn platform_from_applications(
 
 /// `TIPHYS_ENVIRONMENT` protects against touching the wrong environment.
 pub(crate) fn check_environment(platform: &Platform) -> Result<(), Failure> {
-    let wanted = std::env::var_os("TIPHYS_ENVIRONMENT");
-    let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else { return Ok(()) };
-    let wanted = wanted.to_string_lossy().into_owned();
+    let Some(wanted) = wanted_environment() else { return Ok(()) };
     let found = platform.environment.as_ref().map(|environment| environment.name.clone());
     if found.as_ref() == Some(&wanted) {
         return Ok(());
     }
     Err(Failure::Environment { wanted, found })
+}
+
+/// What `TIPHYS_ENVIRONMENT` says.
+pub(crate) fn wanted_environment() -> Option<String> {
+    let wanted = std::env::var_os("TIPHYS_ENVIRONMENT").filter(|wanted| !wanted.is_empty());
+    wanted.map(|wanted| wanted.to_string_lossy().into_owned())
 }
 
 /// Whether `-f` means what comes through stdin.

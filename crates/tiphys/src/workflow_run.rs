@@ -18,6 +18,8 @@ use crate::{output, runtime};
 pub(crate) struct Followed {
     pub(crate) at: Place,
     pub(crate) format: RunFormat,
+    /// Of the command that deploys again.
+    pub(crate) flags: String,
 }
 
 /// How following it ended.
@@ -28,7 +30,7 @@ enum End {
 
 /// Shows it until it ends, or until somebody has seen enough.
 pub(crate) fn follow(access: &Access, followed: Followed) -> Result<Exit, Failure> {
-    let Followed { at, format } = followed;
+    let Followed { at, format, flags } = followed;
     let mut display = Display::new(format);
     let (show, shown) = channel();
     let (access, place) = (access.clone(), at.clone());
@@ -47,7 +49,7 @@ pub(crate) fn follow(access: &Access, followed: Followed) -> Result<Exit, Failur
     let ended = following.join().map_err(|_| Failure::Bug("following panicked".to_owned()))?;
     match ended? {
         End::Run(exit) => {
-            display.close_followed();
+            display.close_followed(&flags);
             Ok(display.end(exit))
         }
         End::Detached => {

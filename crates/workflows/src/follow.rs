@@ -103,7 +103,10 @@ impl Follower<'_> {
             Some(_) => {}
         }
         let lines = self.read(&name, told).await;
-        let now = self.pods.get_opt(&name).await.ok().flatten();
+        let Ok(now) = self.pods.get_opt(&name).await else {
+            self.heard.insert(name, (lines, false));
+            return false;
+        };
         let ended = now.as_ref().and_then(state).and_then(|state| state.terminated);
         let complete = ended.is_some() || now.is_none();
         self.code = ended.map(|ended| ended.exit_code).or(self.code);

@@ -5,8 +5,8 @@ use kube::api::{ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client, ResourceExt};
 use serde_json::Value;
-use tiphys_cluster::RequestError;
 use tiphys_cluster::names::{NAMESPACE, TEARDOWN_NAMESPACE};
+use tiphys_cluster::{Cause, RequestError};
 
 /// On the pods of a workflow.
 pub(crate) const OF_WORKFLOW: &str = "workflows.argoproj.io/workflow";
@@ -23,8 +23,7 @@ pub async fn find(client: &Client, name: &str) -> Result<Option<Place>, RequestE
     for namespace in [NAMESPACE, TEARDOWN_NAMESPACE] {
         let what = format!("cannot read the workflow {name}");
         let found = api(client, namespace).get_metadata_opt(name).await;
-        // Without Argo Workflows there is none.
-        if found.map_err(RequestError::because(what))?.is_some() {
+        if seen(found.map_err(RequestError::because(what)))?.is_some() {
             return Ok(Some(Place { namespace: namespace.to_owned(), name: name.to_owned() }));
         }
     }
@@ -36,12 +35,21 @@ pub async fn of_pod(client: &Client, pod: &str) -> Result<Option<Place>, Request
     for namespace in [NAMESPACE, TEARDOWN_NAMESPACE] {
         let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
         let what = format!("cannot read the pod {pod}");
-        let found = pods.get_metadata_opt(pod).await.map_err(RequestError::because(what))?;
-        if let Some(name) = found.and_then(|found| found.labels().get(OF_WORKFLOW).cloned()) {
+        let found = pods.get_metadata_opt(pod).await.map_err(RequestError::because(what));
+        if let Some(name) = seen(found)?.and_then(|found| found.labels().get(OF_WORKFLOW).cloned())
+        {
             return Ok(Some(Place { namespace: namespace.to_owned(), name }));
         }
     }
     Ok(None)
+}
+
+/// Who may deploy need not see teardowns.
+fn seen<T>(found: Result<Option<T>, RequestError>) -> Result<Option<T>, RequestError> {
+    match found {
+        Err(error) if error.cause() == Cause::Denied => Ok(None),
+        found => found,
+    }
 }
 
 pub(crate) fn api(client: &Client, namespace: &str) -> Api<DynamicObject> {

@@ -28,6 +28,7 @@ metadata:
     workflows.argoproj.io/description: {{ .description | quote }}
 spec:
   entrypoint: {{ .action }}
+  activeDeadlineSeconds: {{ $root.Values.deadlineSeconds | int64 }}
   workflowMetadata:
     labels:
       app.kubernetes.io/part-of: tiphys
@@ -84,7 +85,6 @@ spec:
           {{- end }}
       # The account of this platform for this action, which `tiphys configure` makes.
       serviceAccountName: "tiphys.{{ "{{inputs.parameters.argocd-namespace}}.{{inputs.parameters.platform}}" }}.{{ .action }}"
-      activeDeadlineSeconds: {{ $root.Values.deadlineSeconds | int64 }}
       {{- if ne .action "validate" }}
       # One run of a platform at a time; the others wait in line.
       synchronization:

@@ -49,7 +49,7 @@ pub(crate) async fn a_token_works(world: Arc<World>) {
     // They may be there for other platforms.
     made.retain(|(object, _)| !object.starts_with("Namespace/"));
     let created = made.iter().filter(|(_, result)| *result == "created").count();
-    assert_eq!((made.len(), created), (37, 33), "{made:?}");
+    assert_eq!((made.len(), created), (41, 37), "{made:?}");
 
     let (root, project) = (site.platform.root_name(), site.platform.root_project.clone());
     let deploy = ground.argocd(Purpose::Deploy, &world.client).await;

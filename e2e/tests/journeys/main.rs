@@ -55,6 +55,10 @@ fn runs() -> Vec<Case> {
     vec![
         Case::new("deploy_follows_the_order_and_is_idempotent", deploy::in_order),
         Case::new("deploy_on_argo_workflows", workflows::in_one_container),
+        Case::new("a_workflow_is_cancelled_and_resumed", workflows::cancelled),
+        Case::new("the_chart_is_installed_and_goes_away", workflows::chart).disruptive(),
+        Case::new("a_workflow_that_is_retried_deploys_what_git_has", workflows::retried),
+        Case::new("workflows_are_as_quick_as_local_runs", workflows::as_quick_as_local).soak(),
         Case::new("a_workflow_survives_its_pod", workflows::survival::of_a_deleted_pod),
         Case::new("workflows_survive_disruptions", workflows::survival::of_everything)
             .disruptive()

@@ -1,12 +1,10 @@
 //! Which rights bootstrap needs, and which of them are missing.
 
 use futures::stream::{self, StreamExt, TryStreamExt};
-use k8s_openapi::api::authorization::v1::{
-    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
-};
-use kube::api::PostParams;
-use kube::{Api, Client};
+use k8s_openapi::api::authorization::v1::ResourceAttributes;
+use kube::Client;
 use tiphys_assess::preflight::Problem;
+use tiphys_cluster::access_review;
 
 use super::within;
 
@@ -81,15 +79,5 @@ pub(super) async fn may(
         resource: Some(resource.to_owned()),
         ..ResourceAttributes::default()
     };
-    let review = SelfSubjectAccessReview {
-        spec: SelfSubjectAccessReviewSpec {
-            resource_attributes: Some(attributes),
-            ..SelfSubjectAccessReviewSpec::default()
-        },
-        ..SelfSubjectAccessReview::default()
-    };
-    let reviews: Api<SelfSubjectAccessReview> = Api::all(client.clone());
-    let what = "cannot check the rights";
-    let answer = within(what, reviews.create(&PostParams::default(), &review)).await?;
-    Ok(answer.status.is_some_and(|status| status.allowed))
+    within("cannot check the rights", access_review::may(client, attributes)).await
 }

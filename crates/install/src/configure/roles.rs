@@ -39,7 +39,7 @@ pub fn grants(platform: &Platform, account: Account) -> Grants {
         Account::Deploy => Purpose::Deploy,
         Account::Teardown => Purpose::Teardown,
         Account::Validate => return looking(platform),
-        Account::Submit => return Grants { own: submitting(), ..Grants::default() },
+        Account::Submit => return submitting(platform),
     };
     let through_api = platform.argocd.access == ArgoCdAccess::Api;
     let mut here = in_argocd(platform, purpose);
@@ -83,13 +83,19 @@ fn in_workflow() -> Vec<PolicyRule> {
     vec![any("argoproj.io", "workflowtaskresults", &["create", "patch"])]
 }
 
-/// Workflows, how they go on, and an end for them.
-fn submitting() -> Vec<PolicyRule> {
-    vec![
+/// Workflows, how they go on, an end for them, and the records of runs.
+fn submitting(platform: &Platform) -> Grants {
+    let own = vec![
         any("argoproj.io", "workflows", &["create", "get", "list", "watch", "patch"]),
-        any("", "pods", &["list"]),
+        any("", "pods", &["get", "list"]),
         any("", "pods/log", &["get"]),
-    ]
+        any("", "configmaps", &["get", "list"]),
+    ];
+    // Whether a run that has not said its end goes on.
+    let lease = only("coordination.k8s.io", "leases", &[&names::own(platform)], &["get"]);
+    // `argo submit --from` reads the template first.
+    let templates = any("argoproj.io", "clusterworkflowtemplates", &["get"]);
+    Grants { own, here: vec![lease], everywhere: vec![templates], ..Grants::default() }
 }
 
 /// Wherever Applications are. They are written through Argo CD, unless the platform file names the

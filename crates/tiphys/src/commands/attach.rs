@@ -30,10 +30,16 @@ pub(crate) fn run(args: &AttachArgs) -> Result<Exit, Failure> {
     })?;
     match located {
         Located::Workflow(at) => {
-            workflow_run::follow(&access, Followed { at, format: args.output })
+            let flags = flags(&args.namespace) + " --engine workflows";
+            workflow_run::follow(&access, Followed { at, format: args.output, flags })
         }
         Located::Record(found) => show(args, &access, *found),
     }
+}
+
+/// Of a command to run again.
+pub(crate) fn flags(argocd: &str) -> String {
+    if argocd == "argocd" { String::new() } else { format!(" -n {argocd}") }
 }
 
 /// Where a run can be seen.
@@ -82,7 +88,7 @@ fn show(args: &AttachArgs, access: &Access, found: Found) -> Result<Exit, Failur
     let ended = reading.join().map_err(|_| Failure::Bug("reading panicked".to_owned()))?;
     let exit = match ended? {
         Some(RunState::Ended { .. }) => {
-            display.close_followed();
+            display.close_followed(&flags(&args.namespace));
             display.exit()
         }
         Some(RunState::Lost | RunState::Running) => {

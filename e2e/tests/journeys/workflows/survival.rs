@@ -89,7 +89,9 @@ async fn of(world: Arc<World>, name: &str, disruptions: &[Disruption], times: u3
             assert!(twice.is_empty(), "{told}: synced more than once: {twice:?}");
             assert_eq!(operations.len(), few.len(), "{told}");
             assert!(world.held(&site.platform.project).await.is_empty(), "{told}: still held");
-            moments.push(format!("{:.1} s", moment.as_secs_f64()));
+            let nodes = status["nodes"].as_object().into_iter().flat_map(|nodes| nodes.values());
+            let pods = nodes.filter(|node| node["type"] == "Pod").count();
+            moments.push(format!("{:.1} s ({pods} pods)", moment.as_secs_f64()));
         }
         figure(&format!("{disruption:?}: {times} runs ended well, after {}", moments.join(", ")));
     }
@@ -136,7 +138,8 @@ impl Disruption {
             }
             Disruption::OutOfMemory => {
                 for (_, group) in executors(pod) {
-                    fs::write(format!("/sys/fs/cgroup{group}/memory.max"), "1M").ok();
+                    let limit = format!("/sys/fs/cgroup{group}/memory.max");
+                    fs::write(limit, "1M").expect("the group has a limit");
                 }
             }
             Disruption::ControllerKilled => {

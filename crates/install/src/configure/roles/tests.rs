@@ -163,7 +163,7 @@ fn who_deploys_and_who_tears_down_are_in_different_namespaces() {
     };
     assert_eq!(
         Account::ALL.map(own),
-        ["argocd tiphys", "argocd tiphys", "argocd tiphys-teardown tiphys", "tiphys"]
+        ["argocd tiphys", "argocd tiphys", "argocd tiphys-teardown tiphys", "argocd tiphys"]
     );
 }
 
@@ -185,8 +185,10 @@ fn each_role_is_bound_to_the_account_of_its_name() {
             "ClusterRoleBinding - tiphys.argocd.prod.deploy",
             "ClusterRole - tiphys.argocd.prod.teardown",
             "ClusterRoleBinding - tiphys.argocd.prod.teardown",
+            "ClusterRole - tiphys.argocd.prod.submit",
+            "ClusterRoleBinding - tiphys.argocd.prod.submit",
         ],
-        "without criteria, a look needs nothing everywhere, and who submits never does"
+        "without criteria, a look needs nothing everywhere"
     );
 }
 
@@ -219,8 +221,14 @@ fn who_looks_changes_nothing_and_reads_no_secrets() {
 
 #[test]
 fn who_submits_has_rights_among_deployments_only() {
-    let submit = grants(&platform("prod"), Account::Submit);
-    assert_eq!(submit, Grants { own: submit.own.clone(), ..Grants::default() });
+    let Grants { here, beside, everywhere, records, own } =
+        grants(&platform("prod"), Account::Submit);
+    for rule in [here, beside, everywhere, records].concat() {
+        assert_eq!(rule.verbs, ["get"], "{rule:?}");
+    }
+    for rule in own {
+        assert!(!rule.resources.iter().flatten().any(|kind| kind == "secrets"), "{rule:?}");
+    }
     assert_eq!(Account::Submit.namespace(), names::NAMESPACE);
 }
 

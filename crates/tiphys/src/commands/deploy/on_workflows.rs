@@ -4,9 +4,10 @@ use tiphys_model::Exit;
 use tiphys_workflows::{Submission, submit};
 
 use crate::args::DeployArgs;
+use crate::commands::attach::flags;
 use crate::failure::Failure;
 use crate::workflow_run::{self, Followed};
-use crate::{output, runtime, target};
+use crate::{input, output, runtime, target};
 
 pub(super) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
     let Some(platform) = args.platform.named.name.clone() else {
@@ -22,11 +23,12 @@ pub(super) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
         platform,
         argocd: args.platform.named.namespace.clone(),
         scope: args.platform.scope.unresolved()?,
-        environment: None,
+        environment: input::wanted_environment(),
     };
     let at = runtime::block_on(async { Ok(submit(&access.client().await?, &submission).await?) })?;
     output::note(&format!("submitted as workflow {} in {}", at.name, at.namespace));
-    workflow_run::follow(&access, Followed { at, format: args.output })
+    let flags = flags(&args.platform.named.namespace) + " --engine workflows";
+    workflow_run::follow(&access, Followed { at, format: args.output, flags })
 }
 
 /// The workflow takes a platform and a scope; what else was asked for would be forgotten.
