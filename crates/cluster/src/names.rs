@@ -95,6 +95,12 @@ pub fn sets_policy(platform: &Platform) -> String {
     cluster_wide(platform, "sets")
 }
 
+/// The ConfigMap with the platform file, where the root app does not have it.
+#[must_use]
+pub fn stored_file(argocd: &str, platform: &PlatformName) -> String {
+    format!("tiphys.{argocd}.{platform}.file")
+}
+
 /// What is not beside its Argo CD has the namespace of that in its name: another Argo CD may have a
 /// platform of this name.
 fn cluster_wide(platform: &Platform, what: &str) -> String {

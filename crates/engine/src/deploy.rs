@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use kube::Client;
 use tiphys_model::operation::PlanTag;
+use tiphys_model::platform::ArgoCdAccess;
 use tiphys_model::{Exit, Explain, Explanation, Plan, Platform, Role};
 use tiphys_run::{Action, Clock, Event, Revisions, Signal, Stamp, Verdict};
 use tiphys_state::claim::{self, ClaimError};
@@ -56,6 +57,10 @@ pub struct Deploy {
     /// Whether the platform file is the one that Git has, if that matters.
     pub check: Option<Check>,
 }
+
+/// What everybody can see is what should be deployed, but nobody can tell.
+const UNCOMPARED: &str = "the platform file is not compared with Git, because the root app does not \
+    contain it: add it with `tiphys init --root-app`";
 
 /// Asked once it is known what Git has, before anything is changed.
 pub type Check = Box<dyn Fn(&RootSource) -> Result<(), Refused> + Send>;
@@ -328,7 +333,11 @@ impl Deploy {
         if has_root_app {
             let revisions = generators.newest().await?;
             if let Some(check) = &self.check {
-                check(&generators.root_source(revisions).await?).map_err(DeployError::Refused)?;
+                let source = generators.root_source(revisions).await?;
+                check(&source).map_err(DeployError::Refused)?;
+                if source.files.is_none() && self.platform.argocd.access == ArgoCdAccess::Api {
+                    updates(RunUpdate::Warning(UNCOMPARED.to_owned()));
+                }
             }
         }
         if self.plan.apps.iter().any(|app| !app.app.health.is_empty()) {

@@ -20,6 +20,7 @@ mod rights;
 mod roles;
 mod rotate;
 mod sets_policy;
+pub mod stored_file;
 mod tokens;
 mod trust;
 mod webhook;
@@ -30,6 +31,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use kube::Client;
 use serde_json::{Map, Value, json};
 use tiphys_argocd::installation::{self, InstallationError};
+use tiphys_argocd::platform_file::PlatformFiles;
 use tiphys_model::{Exit, Explain, Explanation, Platform};
 
 use crate::mounted::Mounted;
@@ -168,13 +170,19 @@ impl Explain for ConfigureError {
 pub async fn configure(
     client: &Client,
     platform: &Platform,
+    files: &PlatformFiles,
     mounted: &Mounted,
     mode: Mode,
 ) -> Result<Configured, ConfigureError> {
     check::check(platform)?;
     installation::check(client, &platform.argocd.namespace).await?;
     let shared = projects::shared(client, platform).await?;
-    let desired = objects::desired(platform, mounted, &shared);
+    let mut desired = objects::desired(platform, mounted, &shared);
+    if let Some(object) = stored_file::object(client, platform, files).await? {
+        // The Application stays the last one.
+        let file = Desired { manager: FIELD_MANAGER.to_owned(), object };
+        desired.insert(desired.len().saturating_sub(1), file);
+    }
     let (mut intents, mut left_out) = (Vec::new(), Vec::new());
     if let Some(host_keys) = mounted.host_keys()
         && let Some(desired) = trust::host_keys(client, platform, &host_keys).await?

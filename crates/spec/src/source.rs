@@ -78,6 +78,11 @@ impl Sources {
         Sources { files, directory: true }
     }
 
+    /// Each file, by its name.
+    pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().map(|file| (file.name.as_str(), file.text.as_str()))
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (SourceIx, &Source)> {
         (0..).map(SourceIx).zip(&self.files)
     }

@@ -219,7 +219,7 @@ impl PlatformArgs {
                 input::platform_from_applications(directory, waves)
             }
             (None, Some(name)) => {
-                git::platform(&self.cluster.access(), &self.named.namespace, name)
+                Ok(git::platform(&self.cluster.access(), &self.named.namespace, name)?.platform)
             }
             (None, None) => input::platform(self.file.as_deref()),
         }

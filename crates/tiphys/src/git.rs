@@ -4,6 +4,7 @@
 use tiphys_cluster::Access;
 use tiphys_engine::platform_file::LABEL;
 use tiphys_engine::{PlatformFiles, RootSource};
+use tiphys_install::configure::stored_file;
 use tiphys_model::{Exit, Explain, Explanation, Platform, PlatformName, Scope};
 use tiphys_spec::{Source, Sources};
 use tiphys_state::GraphStore;
@@ -12,12 +13,28 @@ use crate::failure::Failure;
 use crate::input::{self, InputError};
 use crate::{output, runtime};
 
-/// The platform of this name, as the newest commit of its root app has it.
+/// A platform that was found by its name.
+pub(crate) struct Found {
+    pub(crate) platform: Platform,
+    /// Its root app has the file; otherwise `configure` has kept it.
+    pub(crate) from_git: bool,
+}
+
+/// The platform of this name, as the newest commit of its root app has it. Where that cannot be asked,
+/// it is what `configure` was given last.
 pub(crate) fn platform(
     access: &Access,
     namespace: &str,
     name: &PlatformName,
-) -> Result<Platform, Failure> {
+) -> Result<Found, Failure> {
+    let stored = runtime::block_on(async {
+        Ok(stored_file::read(&access.client().await?, namespace, name).await?)
+    })?;
+    if let Some(files) = stored {
+        output::note("platform file as `tiphys configure` has stored it");
+        let platform = read(&files, "stored in the cluster")?;
+        return Ok(Found { platform, from_git: false });
+    }
     let source = runtime::block_on(async {
         let client = access.client().await?;
         // How Argo CD is reached was noted when it was deployed last.
@@ -30,13 +47,13 @@ pub(crate) fn platform(
     let Some(files) = &source.files else {
         return Err(NotThere { name: name.clone(), revision }.into());
     };
-    let platform = read(files, &revision)?;
+    let platform = read(files, &format!("at {revision}"))?;
     if platform.name != *name {
         let found = platform.name;
         return Err(Misnamed { name: name.clone(), found, revision }.into());
     }
     output::note(&format!("platform file at revision {revision}"));
-    Ok(platform)
+    Ok(Found { platform, from_git: true })
 }
 
 /// Whether a platform of this name was set up in the cluster.
@@ -53,9 +70,9 @@ pub(crate) fn has_root_app(
 }
 
 /// The platform that these files describe.
-fn read(files: &PlatformFiles, revision: &str) -> Result<Platform, Failure> {
+fn read(files: &PlatformFiles, place: &str) -> Result<Platform, Failure> {
     let source = |(name, text): (&String, &String)| {
-        Source::new(format!("{name} at {revision}"), text.as_bytes().to_vec())
+        Source::new(format!("{name} {place}"), text.as_bytes().to_vec())
     };
     let sources: Result<Vec<Source>, _> = files.iter().map(source).collect();
     let sources = sources.map_err(|error| Failure::Input(InputError::NotText(error)))?;
@@ -68,7 +85,7 @@ pub(crate) fn means(files: &PlatformFiles, revision: &str, platform: &Platform) 
     let digest = |platform: &Platform| {
         tiphys_plan::plan(platform, &Scope::Platform).ok().map(|plan| plan.digest)
     };
-    read(files, revision).is_ok_and(|in_git| digest(&in_git) == digest(platform))
+    read(files, &format!("at {revision}")).is_ok_and(|in_git| digest(&in_git) == digest(platform))
 }
 
 /// The root app has no platform file.

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use tiphys_engine::PlatformFiles;
 use tiphys_model::{Platform, PlatformName};
 use tiphys_report::Notice;
 use tiphys_spec::{MAX_BYTES, NotText, Source, Sources, SyncWaves};
@@ -91,6 +92,17 @@ impl InputError {
 /// Reads the platform that `-f` names, or `./platform.yaml`: for what touches a cluster.
 pub(crate) fn own_platform(file: Option<&Path>) -> Result<Platform, Failure> {
     platform(Some(file.unwrap_or(Path::new(DEFAULT))))
+}
+
+/// Reads a platform, and also gives the texts that it is read from, by the names of their files.
+pub(crate) fn with_files(file: &Path) -> Result<(Platform, PlatformFiles), Failure> {
+    let sources = read(file, Depth::Directory).map_err(Failure::Input)?;
+    let name = |path: &str| {
+        let name = Path::new(path).file_name().filter(|_| !is_stdin(file));
+        name.map_or_else(|| "platform.yaml".to_owned(), |name| name.to_string_lossy().into_owned())
+    };
+    let files = sources.texts().map(|(path, text)| (name(path), text.to_owned())).collect();
+    Ok((parsed(sources)?, files))
 }
 
 /// Reads the platform that `-f` names, or the default one.

@@ -80,7 +80,16 @@ pub(crate) async fn through_fields(world: Arc<World>) {
     let run = events[0]["run"].as_str().expect("a run");
     let agent = format!("tiphys/{} run {run}", env!("CARGO_PKG_VERSION"));
     assert_eq!(writes.agents(), [agent].into());
+    deploys_what_was_stored(&world, "field").await;
     site.close().await;
+}
+
+/// Where no root app can be asked for the platform file, `configure` has kept it.
+pub(crate) async fn deploys_what_was_stored(world: &World, platform: &str) {
+    let args = ["deploy", "--platform", platform];
+    let (code, stdout, stderr) = tiphys::said(&tiphys::run(&args, &world.kubeconfig).await);
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    assert!(stderr.contains("as `tiphys configure` has stored it"), "{stderr}");
 }
 
 /// How long a dependant's request took: after the gate let the last of its dependencies pass, and

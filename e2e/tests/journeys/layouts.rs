@@ -12,7 +12,7 @@ use tiphys_e2e::{Site, World, tiphys};
 use tiphys_lab::repository::{AppSource, Behaviour, Files};
 
 use crate::audit::Mark;
-use crate::deploy::{configure, deploy};
+use crate::deploy::{configure, deploy, deploys_what_was_stored};
 use crate::teardown::teardown;
 
 /// One after the other: a project has one hold.
@@ -175,6 +175,7 @@ pub(crate) async fn made_by_hand(world: Arc<World>) {
     configure(&world, &file).await;
     let deployed = deploy(&world, &file, 0).await;
     assert_eq!(applied(&deployed), 0, "{deployed:#?}");
+    deploys_what_was_stored(&world, "byhand").await;
 
     for app in &mut site.platform.apps {
         app.generation = 2;

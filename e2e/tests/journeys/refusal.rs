@@ -2,7 +2,6 @@
 //! words that say what to do next.
 
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 
 use tiphys_e2e::{PlatformFile, Site, World, tiphys};
@@ -37,7 +36,8 @@ async fn small(world: &Arc<World>, name: &str) -> Site {
 
 /// Nothing was set up, nobody has a right, the file is not what Git has.
 pub(crate) async fn of_what_is_not_ready(world: Arc<World>) {
-    let site = small(&world, "ref").await;
+    let mut site = small(&world, "ref").await;
+    site.platform.carries_its_file = true;
     site.commit("two apps");
     let file = site.platform_file();
     let secrets = site.objects("v1", "Secret", Some("argocd"));
@@ -71,28 +71,17 @@ pub(crate) async fn of_what_is_not_ready(world: Arc<World>) {
 
     configure(&world, &file).await;
     let before = Mark::now(&world);
-    let clone = folder.path().join("clone");
-    let mut git: Command = world.git.git();
-    let cloned = git.args(["clone", "-q", &site.repository.url()]).arg(&clone).status();
-    assert!(cloned.expect("git can be started").success());
-    let path = clone.join("platform.yaml");
-    let text = std::fs::read_to_string(&path).expect("the platform file");
-    std::fs::write(&path, text + "# changed\n").expect("the platform file");
-    let path = path.display().to_string();
-    let deploy_clone = ["deploy", "-f", path.as_str(), "-o", "jsonl"];
-    let said = tiphys::said(&tiphys::run(&deploy_clone, &world.kubeconfig).await);
-    check(
-        &said,
-        3,
-        &["the platform file differs from Git", "platform.yaml differs from the deployed"],
-    );
+    site.platform.concurrency = Some(2);
+    let changed = site.platform_file();
+    let deploy = ["deploy", "-f", changed.path(), "-o", "jsonl"];
+    let said = tiphys::said(&tiphys::run(&deploy, &world.kubeconfig).await);
+    let differs = "platform.yaml differs from the one in the root app";
+    check(&said, 3, &["the platform file differs from Git", differs]);
     assert_eq!(before.writes(&site).of_ours(), [].into(), "no app was touched");
     assert!(world.held(&site.platform.project).await.is_empty(), "and none was held");
 
-    let mut git: Command = world.git.git();
-    let restored = git.arg("-C").arg(&clone).args(["checkout", "-q", "."]).status();
-    assert!(restored.expect("git can be started").success());
-    let said = tiphys::said(&tiphys::run(&deploy_clone, &world.kubeconfig).await);
+    let deploy = ["deploy", "-f", file.path(), "-o", "jsonl"];
+    let said = tiphys::said(&tiphys::run(&deploy, &world.kubeconfig).await);
     assert_eq!(said.0, Some(0), "what is committed is deployed: {}", said.2);
     site.close().await;
 }

@@ -81,6 +81,9 @@ pub async fn remove(
         let objects = api(client, namespace.as_deref(), version, kind);
         delete_own(&objects, platform, kind, &account.name(platform)).await?;
     }
+    let file = names::stored_file(&platform.argocd.namespace, &platform.name);
+    let maps = api(client, Some(names::NAMESPACE), "v1", "ConfigMap");
+    delete_own(&maps, platform, "ConfigMap", &file).await?;
     for (version, kind, name) in objects {
         let namespace = (!kind.starts_with("Validating")).then_some(&*platform.argocd.namespace);
         delete_own(&api(client, namespace, version, kind), platform, kind, &name).await?;

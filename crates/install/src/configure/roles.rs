@@ -52,7 +52,12 @@ pub fn grants(platform: &Platform, account: Account) -> Grants {
         Purpose::Deploy => seeing(platform, through_api),
         Purpose::Teardown => taking_apart(),
     };
-    Grants { here, beside, everywhere, records: recording(), own: in_workflow() }
+    let mut records = recording();
+    if purpose == Purpose::Deploy {
+        let file = names::stored_file(&platform.argocd.namespace, &platform.name);
+        records.push(only("", "configmaps", &[&file], &["get"]));
+    }
+    Grants { here, beside, everywhere, records, own: in_workflow() }
 }
 
 /// The records of runs. Their names are not known before.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tiphys_cluster::Access;
+use tiphys_engine::PlatformFiles;
 use tiphys_install::bootstrap::{
     self, Adoption, Installation, Rendered, Rotation, Stage, rotate_initial,
 };
@@ -26,7 +27,7 @@ use crate::written::{self, Written};
 use crate::{input, output, runtime, target};
 
 pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
-    let mut platform = input::platform(Some(&args.setup.file))?;
+    let (mut platform, files) = input::with_files(&args.setup.file)?;
     if let (Some(bootstrap), Some(installer)) = (&mut platform.bootstrap, args.installer) {
         bootstrap.installer = installer.into();
     }
@@ -44,6 +45,7 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
     let phase1 = Phase1 {
         access: args.setup.cluster.access(),
         platform: &platform,
+        files: &files,
         bootstrap,
         rendered: &rendered,
         mounted: &mounted,
@@ -106,6 +108,8 @@ pub(crate) fn rendered(
 pub(crate) struct Phase1<'a> {
     pub(crate) access: Access,
     pub(crate) platform: &'a Platform,
+    /// What it was read from.
+    pub(crate) files: &'a PlatformFiles,
     pub(crate) bootstrap: &'a Bootstrap,
     pub(crate) rendered: &'a [Rendered],
     pub(crate) mounted: &'a Mounted,
@@ -143,7 +147,8 @@ impl Phase1<'_> {
         }
         tell("configuring Argo CD for the platform".to_owned());
         // The tokens come last: whoever finds them finds everything else.
-        let configured = configure(&client, self.platform, self.mounted, Mode::Apply).await?;
+        let configured =
+            configure(&client, self.platform, self.files, self.mounted, Mode::Apply).await?;
         for object in &configured.left_out {
             tell(object.to_string());
         }

@@ -12,14 +12,14 @@ use crate::written::{self, Written};
 use crate::{input, output, runtime, target};
 
 pub(crate) fn run(args: &ConfigureArgs) -> Result<(), Failure> {
-    let platform = input::platform(Some(&args.setup.file))?;
+    let (platform, files) = input::with_files(&args.setup.file)?;
     let mode = if args.dry_run { Mode::DryRun } else { Mode::Apply };
     let access = args.setup.cluster.access();
     let mounted = args.setup.credentials.read()?;
     target::tell(&access)?;
     let Configured { changes, left_out, given_token } = runtime::block_on(async {
         let client = access.client().await?;
-        Ok(configure(&client, &platform, &mounted, mode).await?)
+        Ok(configure(&client, &platform, &files, &mounted, mode).await?)
     })?;
     if mode == Mode::DryRun && args.output == DocumentFormat::Text {
         output::text(|out| write_differences(out, &changes))?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tiphys_cluster::{Access, Cause};
-use tiphys_engine::{Check, Deploy, Engine, Refused};
+use tiphys_engine::{Check, Deploy, Engine, PlatformFiles, Refused};
 use tiphys_install::bootstrap::{Adoption, ChangedPin, Standing, is_bootstrapped, standing};
 use tiphys_model::{Exit, Plan, Platform};
 use tiphys_plan::Reach;
@@ -25,7 +25,7 @@ use crate::display::{Display, identity};
 use crate::failure::Failure;
 use crate::record::Record;
 use crate::report_files::RunFiles;
-use crate::{committed, git, input, output, runtime, target};
+use crate::{git, input, output, runtime, target};
 
 /// How often a run by name begins anew because Git has moved on.
 const MOST_ATTEMPTS: u32 = 5;
@@ -50,9 +50,19 @@ pub(crate) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
 /// Deploys what is there now. `moved` is set if Git has another platform file when the run begins, which
 /// may have waited for others.
 fn deploy(args: &DeployArgs, moved: &Arc<AtomicBool>) -> Result<Exit, Failure> {
-    let platform = match &args.platform.named.name {
-        Some(name) => git::platform(&args.cluster.access(), &args.platform.named.namespace, name)?,
-        None => input::own_platform(args.platform.file.as_deref())?,
+    let file = args.platform.file.as_deref().unwrap_or(Path::new(input::DEFAULT));
+    let (named, namespace) = (&args.platform.named.name, &args.platform.named.namespace);
+    let (platform, files, origin) = match named {
+        Some(name) => {
+            let found = git::platform(&args.cluster.access(), namespace, name)?;
+            let origin = found.from_git.then(|| Origin::Git(moved.clone()));
+            (found.platform, PlatformFiles::new(), origin)
+        }
+        None => {
+            let (platform, files) = input::with_files(file)?;
+            let origin = (!args.allow_uncommitted).then(|| Origin::File(file.to_owned()));
+            (platform, files, origin)
+        }
     };
     // A scope or a digest that is wrong must not be found after an installation.
     let plan = plan(args, &platform)?;
@@ -60,23 +70,18 @@ fn deploy(args: &DeployArgs, moved: &Arc<AtomicBool>) -> Result<Exit, Failure> {
     if args.dry_run {
         return dry_run::run(&access, &platform, &plan, args.output);
     }
-    let files = RunFiles::open(args.events.as_deref(), &args.reports)?;
+    let run_files = RunFiles::open(args.events.as_deref(), &args.reports)?;
     target::tell(&access)?;
-    if let Some(exit) = bootstrap_if_needed(args, &platform)? {
+    if let Some(exit) = bootstrap_if_needed(args, file, &platform, &files)? {
         return Ok(exit);
     }
-    let file = args.platform.file.clone().unwrap_or_else(|| input::DEFAULT.into());
-    let origin = match args.platform.named.name {
-        Some(_) => Some(Origin::Git(moved.clone())),
-        None => (!args.allow_uncommitted).then_some(Origin::File(file)),
-    };
     let deployment = Deployment {
         access,
         platform: Arc::new(platform),
         plan: Arc::new(plan),
         origin,
         prune: args.prune,
-        files,
+        files: run_files,
         format: args.output,
         again: format!("tiphys deploy{}", args.platform.repeat()),
     };
@@ -103,7 +108,12 @@ fn check_digest(plan: &Plan, wanted: Option<&str>) -> Result<(), Failure> {
 }
 
 /// How that ends, if something is in its way.
-fn bootstrap_if_needed(args: &DeployArgs, platform: &Platform) -> Result<Option<Exit>, Failure> {
+fn bootstrap_if_needed(
+    args: &DeployArgs,
+    file: &Path,
+    platform: &Platform,
+    files: &PlatformFiles,
+) -> Result<Option<Exit>, Failure> {
     let Some(bootstrap) = &platform.bootstrap else { return Ok(None) };
     let access = args.cluster.access();
     let standing = runtime::block_on(async {
@@ -139,10 +149,9 @@ fn bootstrap_if_needed(args: &DeployArgs, platform: &Platform) -> Result<Option<
         return Ok(Some(exit));
     }
     let mounted = args.credentials.read()?;
-    let file = args.platform.file.as_deref().unwrap_or(Path::new(input::DEFAULT));
     let rendered = bootstrap::rendered(file, platform, bootstrap, &mounted)?;
     let (rendered, mounted) = (&rendered, &mounted);
-    let phase1 = Phase1 { access, platform, bootstrap, rendered, mounted, adoption };
+    let phase1 = Phase1 { access, platform, files, bootstrap, rendered, mounted, adoption };
     runtime::block_on(phase1.install())?;
     output::note("bootstrap is complete");
     Ok(None)
@@ -215,14 +224,11 @@ impl Origin {
                     Err(CommittedError::Moved { revision })
                 }
                 (Some(_), Origin::File(file)) => Err(CommittedError::Differs {
-                    files: vec![file.display().to_string()],
+                    file: file.display().to_string(),
                     revision,
                 }),
-                // The root app has one source, unless somebody else configured it.
-                (None, Origin::File(file)) => match source.revisions.0.first() {
-                    Some(revision) => committed::check(file, revision),
-                    None => Ok(()),
-                },
+                // There is nothing to compare with, which the run says.
+                (None, Origin::File(_)) => Ok(()),
             };
             found.map_err(|error| Box::new(error) as Refused)
         })
