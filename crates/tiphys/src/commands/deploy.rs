@@ -223,10 +223,9 @@ impl Origin {
                     moved.store(true, Ordering::Relaxed);
                     Err(CommittedError::Moved { revision })
                 }
-                (Some(_), Origin::File(file)) => Err(CommittedError::Differs {
-                    file: file.display().to_string(),
-                    revision,
-                }),
+                (Some(_), Origin::File(file)) => {
+                    Err(CommittedError::Differs { file: file.display().to_string(), revision })
+                }
                 // There is nothing to compare with, which the run says.
                 (None, Origin::File(_)) => Ok(()),
             };
