@@ -36,7 +36,7 @@ pub(crate) use platform::{DeployedArgs, OwnPlatformArgs, PlatformArgs};
 pub(crate) use preflight::{PreflightArgs, PreflightFormat};
 pub(crate) use rehearse::{RehearseArgs, Speed};
 pub(crate) use reports::ReportArgs;
-pub(crate) use runs::{AttachArgs, CancelArgs, RunsArgs};
+pub(crate) use runs::{AttachArgs, RunArgs, RunsArgs};
 pub(crate) use scope::{ScopeArgs, known as known_scopes};
 pub(crate) use status::{LookArgs, StatusArgs, ValidateArgs, WhyArgs};
 pub(crate) use teardown::TeardownArgs;
@@ -114,7 +114,7 @@ pub(crate) enum Action {
     ///
     /// Running syncs continue in Argo CD, apps that are not done stay held, and the next deployment
     /// resumes.
-    Cancel(CancelArgs),
+    Cancel(RunArgs),
     /// Remove the platform: everything in reverse order, each app confirmed gone
     ///
     /// Needs neither Git nor a platform file: the cluster stores what was deployed. Run it again to

@@ -20,29 +20,24 @@ pub(crate) struct RunsArgs {
     pub(crate) output: DocumentFormat,
 }
 
+/// Which run.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct AttachArgs {
+pub(crate) struct RunArgs {
     /// A run that `tiphys runs` lists, or a workflow
     #[arg(value_name = "RUN")]
-    pub(crate) run: String,
+    pub(crate) name: String,
     /// Argo CD's namespace
     #[arg(short, long, value_name = "NAMESPACE", default_value = "argocd")]
     pub(crate) namespace: String,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
-    /// Output format
-    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    pub(crate) output: RunFormat,
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct CancelArgs {
-    /// A run that `tiphys runs` lists, or a workflow
-    #[arg(value_name = "RUN")]
-    pub(crate) run: String,
-    /// Argo CD's namespace
-    #[arg(short, long, value_name = "NAMESPACE", default_value = "argocd")]
-    pub(crate) namespace: String,
+pub(crate) struct AttachArgs {
     #[command(flatten)]
-    pub(crate) cluster: ClusterArgs,
+    pub(crate) run: RunArgs,
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: RunFormat,
 }

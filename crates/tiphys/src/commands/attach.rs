@@ -24,13 +24,13 @@ use crate::{output, runtime};
 const POLL: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &AttachArgs) -> Result<Exit, Failure> {
-    let access = args.cluster.access();
+    let access = args.run.cluster.access();
     let located = runtime::block_on(async {
-        locate(&access.client().await?, &args.namespace, &args.run).await
+        locate(&access.client().await?, &args.run.namespace, &args.run.name).await
     })?;
     match located {
         Located::Workflow(at) => {
-            let flags = flags(&args.namespace) + " --engine workflows";
+            let flags = flags(&args.run.namespace) + " --engine workflows";
             workflow_run::follow(&access, Followed { at, format: args.output, flags })
         }
         Located::Record(found) => show(args, &access, *found),
@@ -72,7 +72,7 @@ pub(crate) async fn locate(client: &Client, argocd: &str, name: &str) -> Result<
 fn show(args: &AttachArgs, access: &Access, found: Found) -> Result<Exit, Failure> {
     let mut display = Display::new(args.output);
     let (show, shown) = channel();
-    let (access, argocd) = (access.clone(), args.namespace.clone());
+    let (access, argocd) = (access.clone(), args.run.namespace.clone());
     let reading = thread::spawn(move || {
         runtime::block_on(async {
             let mut signals = Signals::listen()?;
@@ -88,7 +88,7 @@ fn show(args: &AttachArgs, access: &Access, found: Found) -> Result<Exit, Failur
     let ended = reading.join().map_err(|_| Failure::Bug("reading panicked".to_owned()))?;
     let exit = match ended? {
         Some(RunState::Ended { .. }) => {
-            display.close_followed(&flags(&args.namespace));
+            display.close_followed(&flags(&args.run.namespace));
             display.exit()
         }
         Some(RunState::Lost | RunState::Running) => {

@@ -2,21 +2,21 @@
 
 use tiphys_workflows::cancel;
 
-use crate::args::CancelArgs;
+use crate::args::RunArgs;
 use crate::commands::attach::{Located, locate};
 use crate::failure::Failure;
 use crate::{output, runtime};
 
-pub(crate) fn run(args: &CancelArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let access = args.cluster.access();
     let at = runtime::block_on(async {
         let client = access.client().await?;
-        let at = match locate(&client, &args.namespace, &args.run).await? {
+        let at = match locate(&client, &args.namespace, &args.name).await? {
             Located::Workflow(at) => at,
             Located::Record(found) => {
                 let by = &found.head.by;
                 return Err(Failure::Usage {
-                    what: format!("no workflow executes the run `{}`", args.run),
+                    what: format!("no workflow executes the run `{}`", args.name),
                     next: format!("stop it where it runs ({by}), with Ctrl-C"),
                 });
             }

@@ -52,17 +52,14 @@ pub(crate) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
 fn deploy(args: &DeployArgs, moved: &Arc<AtomicBool>) -> Result<Exit, Failure> {
     let file = args.platform.file.as_deref().unwrap_or(Path::new(input::DEFAULT));
     let (named, namespace) = (&args.platform.named.name, &args.platform.named.namespace);
-    let (platform, files, origin) = match named {
-        Some(name) => {
-            let found = git::platform(&args.cluster.access(), namespace, name)?;
-            let origin = found.from_git.then(|| Origin::Git(moved.clone()));
-            (found.platform, PlatformFiles::new(), origin)
-        }
-        None => {
-            let (platform, files) = input::with_files(file)?;
-            let origin = (!args.allow_uncommitted).then(|| Origin::File(file.to_owned()));
-            (platform, files, origin)
-        }
+    let (platform, files, origin) = if let Some(name) = named {
+        let found = git::platform(&args.cluster.access(), namespace, name)?;
+        let origin = found.from_git.then(|| Origin::Git(moved.clone()));
+        (found.platform, PlatformFiles::new(), origin)
+    } else {
+        let (platform, files) = input::with_files(file)?;
+        let origin = (!args.allow_uncommitted).then(|| Origin::File(file.to_owned()));
+        (platform, files, origin)
     };
     // A scope or a digest that is wrong must not be found after an installation.
     let plan = plan(args, &platform)?;
