@@ -5,7 +5,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
 use tiphys_engine::{Leftover, RunUpdate};
 use tiphys_model::{Exit, Scope};
 use tiphys_report::{Ending, Outcomes, one_line};
@@ -21,13 +20,6 @@ use crate::stage::Stage;
 
 /// How often the screen is drawn.
 const FRAME: Duration = Duration::from_millis(100);
-
-/// Who holds the Lease, for people who find it taken.
-pub(crate) fn identity() -> String {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let host = if host.trim().is_empty() { "some machine" } else { host.trim() };
-    format!("tiphys on {host}, pid {}, since {:.0}", std::process::id(), Timestamp::now())
-}
 
 /// Shows what a run tells. Nothing that goes wrong here ends the run.
 pub(crate) struct Display {

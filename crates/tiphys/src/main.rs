@@ -8,6 +8,7 @@ mod completer;
 mod display;
 mod failure;
 mod git;
+mod identity;
 mod input;
 mod located;
 mod lossy;

@@ -18,7 +18,7 @@ use crate::display::Display;
 use crate::failure::Failure;
 use crate::record::Shown;
 use crate::workflow_run::{self, Followed};
-use crate::{output, runtime};
+use crate::{identity, output, runtime};
 
 /// How often a record that is being written is read again.
 const POLL: Duration = Duration::from_secs(2);
@@ -58,9 +58,8 @@ pub(crate) async fn locate(client: &Client, argocd: &str, name: &str) -> Result<
     let Some(found) = found.into_iter().find(|found| found.head.run == name) else {
         return Err(WorkflowsError::NotFound { name: name.to_owned() }.into());
     };
-    // The pod is what the holder calls its host.
-    let pod = found.head.by.strip_prefix("tiphys on ").and_then(|by| by.split(',').next());
-    if let Some(pod) = pod
+    // In a pod, the host is the pod.
+    if let Some(pod) = identity::host(&found.head.by)
         && let Some(at) = of_pod(client, pod).await?
     {
         return Ok(Located::Workflow(at));
