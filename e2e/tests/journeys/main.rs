@@ -6,6 +6,7 @@
 mod audit;
 mod by_name;
 mod configure;
+mod conformance;
 mod criteria;
 mod deploy;
 mod executor;
@@ -60,6 +61,7 @@ fn runs() -> Vec<Case> {
         Case::new("a_workflow_that_is_retried_deploys_what_git_has", workflows::retried),
         Case::new("workflows_are_as_quick_as_local_runs", workflows::as_quick_as_local).soak(),
         Case::new("a_workflow_survives_its_pod", workflows::survival::of_a_deleted_pod),
+        Case::new("engines_agree", conformance::of_engines).soak(),
         Case::new("workflows_survive_disruptions", workflows::survival::of_everything)
             .disruptive()
             .soak(),

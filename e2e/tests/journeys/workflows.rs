@@ -38,7 +38,7 @@ async fn arrange(world: &Arc<World>, name: &str, after: Duration) -> Site {
 }
 
 /// Once for all journeys: Helm refuses to do two things at a time.
-async fn install_chart() {
+pub(crate) async fn install_chart() {
     static INSTALLED: OnceCell<()> = OnceCell::const_new();
     INSTALLED.get_or_init(upgrade_chart).await;
 }
@@ -51,7 +51,9 @@ async fn upgrade_chart() {
         format!("image.tag={tag}"),
         "image.pullPolicy=Never".to_owned(),
     ];
-    helm(&["upgrade", "--install", "tiphys", CHART, "--set", &values.join(",")]).await;
+    let values = values.join(",");
+    let args = ["upgrade", "--install", "--create-namespace", "tiphys", CHART, "--set", &values];
+    helm(&args).await;
 }
 
 async fn helm(args: &[&str]) {

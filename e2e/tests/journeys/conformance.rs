@@ -1,0 +1,167 @@
+//! One meaning, several engines: the same random platforms with the same faults, rehearsed and on the
+//! cluster, end alike, app by app.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tiphys_e2e::{Site, World, count, figure, seed, tiphys};
+use tiphys_lab::repository::{AppSource, Behaviour};
+use tiphys_model::platform::{Retry, Timeouts};
+use tiphys_sim::Chance;
+
+use crate::deploy::configure;
+use crate::workflows::install_chart;
+
+const ENGINES: [&str; 2] = ["local", "workflows"];
+
+/// What is wrong with an app: how that is called in a rehearsal, and who does so in the cluster.
+const FAULTS: [(&str, Behaviour); 5] = [
+    ("refuse", Behaviour::FailsToSync),
+    ("degraded", Behaviour::Degrades { after: Duration::from_secs(1) }),
+    ("never-healthy", Behaviour::NeverHealthy),
+    ("comparison-error", Behaviour::InvalidManifest),
+    ("out-of-sync", Behaviour::StaysOutOfSync),
+];
+
+/// A soak sets `TIPHYS_E2E_GRAPHS=30`.
+pub(crate) async fn of_engines(world: Arc<World>) {
+    let mut chance = Chance::new(seed());
+    install_chart().await;
+    let graphs = count("TIPHYS_E2E_GRAPHS", 1);
+    let (mut apps, mut failed) = (0, 0);
+    for _ in 0..graphs {
+        let graph = Graph::random(&mut chance);
+        let rehearsed = graph.rehearse(&world).await;
+        for engine in ENGINES {
+            let deployed = graph.deploy(&world, engine).await;
+            assert_eq!(deployed, rehearsed, "{engine}: {graph:#?}");
+        }
+        apps += graph.apps.len();
+        failed += rehearsed.apps.values().filter(|state| *state != "done").count();
+    }
+    figure(&format!(
+        "{graphs} random platforms of {apps} apps, {failed} of which fail or are skipped: rehearsed, \
+         local and on workflows alike"
+    ));
+}
+
+#[derive(Debug)]
+struct Graph {
+    apps: Vec<Node>,
+}
+
+#[derive(Debug)]
+struct Node {
+    depends_on: Vec<usize>,
+    fault: Option<&'static (&'static str, Behaviour)>,
+}
+
+/// What came of a run, whatever its apps are called.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    exit: Option<i32>,
+    verdict: String,
+    /// By position: done, the state of a failure, or skipped and because of whom.
+    apps: BTreeMap<usize, String>,
+}
+
+impl Graph {
+    fn random(chance: &mut Chance) -> Graph {
+        let size = usize::try_from(chance.between(4, 9)).expect("a few");
+        let node = |at: usize| {
+            let depends_on = (0..at).filter(|_| chance.once_in(3)).collect();
+            let fault = chance.once_in(4).then(|| chance.pick(&FAULTS)).flatten();
+            Node { depends_on, fault }
+        };
+        Graph { apps: (0..size).map(node).collect() }
+    }
+
+    /// The platform of one engine, with names of its own.
+    fn fill(&self, site: &mut Site) {
+        let name = site.platform.name.clone();
+        site.platform.carries_its_file = true;
+        let apps = self.apps.iter().enumerate().map(|(at, node)| {
+            let behaviour = node.fault.map_or(Behaviour::ConfigOnly, |(_, fault)| fault.clone());
+            let mut app = AppSource::new(&format!("{name}-{at}"), behaviour);
+            app.depends_on = node.depends_on.iter().map(|on| format!("{name}-{on}")).collect();
+            let never = node.fault.is_some_and(|(fault, _)| *fault == "never-healthy");
+            let health = Duration::from_secs(if never { 20 } else { 200 });
+            app.timeouts = Some(Timeouts { sync: Duration::from_secs(200), health });
+            app.retry = Some(Retry { limit: 0, ..Retry::default() });
+            app
+        });
+        site.platform.apps = apps.collect();
+    }
+
+    async fn rehearse(&self, world: &Arc<World>) -> Outcome {
+        let mut site = Site::new(world, "conf-rehearsed").await;
+        self.fill(&mut site);
+        let file = site.platform_file();
+        let faults = self.apps.iter().enumerate().filter_map(|(at, node)| {
+            let (fault, _) = node.fault?;
+            Some(format!("--fault=conf-rehearsed-{at}={fault}"))
+        });
+        let faults: Vec<String> = faults.collect();
+        let mut args = vec!["rehearse", "-f", file.path(), "--speed", "max", "-o", "jsonl"];
+        args.extend(faults.iter().map(String::as_str));
+        let outcome = outcome(&site, &tiphys::said(&tiphys::run(&args, &world.kubeconfig).await));
+        site.close().await;
+        outcome
+    }
+
+    async fn deploy(&self, world: &Arc<World>, engine: &str) -> Outcome {
+        let name = format!("conf-{engine}");
+        let mut site = Site::new(world, &name).await;
+        self.fill(&mut site);
+        site.commit("a random platform");
+        configure(world, &site.platform_file()).await;
+        let args = ["deploy", "--engine", engine, "--platform", &name, "-o", "jsonl"];
+        let outcome = outcome(&site, &tiphys::said(&tiphys::run(&args, &world.kubeconfig).await));
+        site.close().await;
+        outcome
+    }
+}
+
+fn outcome(site: &Site, (exit, stdout, stderr): &(Option<i32>, String, String)) -> Outcome {
+    let name = &site.platform.name;
+    let events: Vec<Value> =
+        stdout.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    let position = |app: &Value| -> usize {
+        let app = app.as_str().expect("a name");
+        let number = app.strip_prefix(&format!("{name}-")).expect("one of ours");
+        number.parse().expect("a number")
+    };
+    let mut apps = BTreeMap::new();
+    let mut done: Vec<usize> = Vec::new();
+    for event in &events {
+        let state = match event["kind"].as_str().unwrap_or_default() {
+            "step-syncing" => {
+                let at = position(&event["app"]);
+                for on in &site.platform.apps[at].depends_on {
+                    let on = position(&on.as_str().into());
+                    assert!(done.contains(&on), "{at} starts before {on} is done: {stdout}");
+                }
+                continue;
+            }
+            "step-done" => {
+                done.push(position(&event["app"]));
+                "done".to_owned()
+            }
+            "step-failed" => event["state"].as_str().unwrap_or_default().to_owned(),
+            "step-skipped" => {
+                let chain = event["because"].as_array().expect("a chain");
+                // Which of several ways to the failure is named may differ; that it failed may not.
+                let cause = chain.last().expect("whoever failed");
+                assert_ne!(apps.get(&position(cause)), Some(&"done".to_owned()), "{event}");
+                "skipped".to_owned()
+            }
+            _ => continue,
+        };
+        apps.insert(position(&event["app"]), state);
+    }
+    let last = events.last().expect(stderr);
+    let verdict = last["verdict"].as_str().unwrap_or_default().to_owned();
+    Outcome { exit: *exit, verdict, apps }
+}
