@@ -44,7 +44,7 @@ pub enum Authorization {
 
 impl Authorization {
     /// It is never printed with the request.
-    fn header(&self) -> Option<header::HeaderValue> {
+    fn header(&self) -> Result<header::HeaderValue, Unanswered> {
         let text = match self {
             Authorization::Basic { username, password } => {
                 let both = format!("{username}:{}", password.expose_secret());
@@ -52,9 +52,10 @@ impl Authorization {
             }
             Authorization::Bearer(token) => format!("Bearer {}", token.expose_secret()),
         };
-        let mut value = header::HeaderValue::try_from(text).ok()?;
+        let unfit = |_| "the token contains characters that a request cannot carry".to_owned();
+        let mut value = header::HeaderValue::try_from(text).map_err(unfit)?;
         value.set_sensitive(true);
-        Some(value)
+        Ok(value)
     }
 }
 
@@ -134,8 +135,8 @@ impl Https {
         if let Some(accept) = ask.accept {
             request = request.header(header::ACCEPT, accept);
         }
-        if let Some(value) = ask.authorization.and_then(Authorization::header) {
-            request = request.header(header::AUTHORIZATION, value);
+        if let Some(authorization) = ask.authorization {
+            request = request.header(header::AUTHORIZATION, authorization.header()?);
         }
         let request = request.body(Empty::new()).map_err(|error| chain(&error))?;
         let answer = self.client.request(request).await.map_err(|error| chain(&error))?;

@@ -18,6 +18,9 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
     if args.check {
         return check(args);
     }
+    if args.diff.is_some() {
+        diff::check_format(args.output)?;
+    }
     let platform = args.platform.read()?;
     let plan = plan(&platform, &args.platform.scope.of(&platform)?)?;
     warn(&plan);

@@ -14,8 +14,9 @@ pub(super) fn read(text: &str) -> Result<Vec<Value>, RenderError> {
             Value::Null => {}
             Value::Object(mut fields) if fields.get("kind").is_some_and(|kind| kind == "List") => {
                 let items = fields.remove("items");
-                objects
-                    .extend(items.iter().filter_map(|items| items.as_array()).flatten().cloned());
+                for item in items.iter().filter_map(Value::as_array).flatten() {
+                    objects.push(checked(item.clone(), number)?);
+                }
             }
             object => objects.push(checked(object, number)?),
         }

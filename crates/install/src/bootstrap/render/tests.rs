@@ -280,6 +280,7 @@ fn what_is_no_manifest_is_refused() {
     for (text, said) in [
         ("", "no objects"),
         ("{ apiVersion: v1, kind: Secret }", "`metadata.name` is missing in document 1"),
+        ("{ kind: List, items: [{ apiVersion: v1, kind: Secret }] }", "`metadata.name` is missing"),
         ("a: [", "not valid YAML"),
         ("just a text", "`apiVersion` is missing"),
     ] {

@@ -36,10 +36,18 @@ pub(super) fn run(
         PlanFormat::Yaml => output::data(|mut out| {
             serde_saphyr::to_io_writer(&mut out, &difference).map_err(io::Error::other)
         }),
+        graph @ (PlanFormat::Dot | PlanFormat::Mermaid) => check_format(graph),
+    }
+}
+
+/// Refuses what a difference cannot be printed as, before anything is read for it.
+pub(super) fn check_format(format: PlanFormat) -> Result<(), Failure> {
+    match format {
         PlanFormat::Dot | PlanFormat::Mermaid => Err(Failure::Usage {
             what: "`--diff` cannot be printed as a graph".to_owned(),
             next: "choose `-o table`, `-o markdown`, `-o json` or `-o yaml`".to_owned(),
         }),
+        PlanFormat::Table | PlanFormat::Markdown | PlanFormat::Json | PlanFormat::Yaml => Ok(()),
     }
 }
 
