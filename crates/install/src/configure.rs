@@ -10,6 +10,7 @@ mod hold_policy;
 mod intent;
 mod jwt;
 mod keys;
+mod left_out;
 mod namespaces;
 pub(crate) mod objects;
 mod projects;
@@ -42,6 +43,8 @@ pub use intent::IntentError;
 use intent::{How, Intent};
 use keys::ARGOCD_SECRET;
 pub use keys::KeysError;
+pub use left_out::LeftOut;
+use left_out::left_out_because;
 pub use namespaces::{Namespaces, namespaces};
 use objects::Desired;
 pub use remove::{RemoveError, remove};
@@ -50,7 +53,7 @@ use retry::again;
 pub use roles::{Grants, grants};
 pub use rotate::rotate;
 use tiphys_cluster::names::{self, FIELD_MANAGER, Purpose};
-use tiphys_cluster::{Cause, RequestError, encoded};
+use tiphys_cluster::{RequestError, encoded};
 pub use tokens::TokenError;
 use tokens::TokenIssuer;
 
@@ -106,29 +109,6 @@ pub struct Configured {
     pub left_out: Vec<LeftOut>,
     /// Set if somebody else hands out the token that deploys.
     pub given_token: Option<GivenToken>,
-}
-
-/// An object that is not there, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOut {
-    pub kind: String,
-    pub name: String,
-    pub why: String,
-}
-
-impl LeftOut {
-    fn of(object: &Value) -> Self {
-        let text = |pointer: &str| {
-            object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
-        };
-        LeftOut { kind: text("/kind"), name: text("/metadata/name"), why: String::new() }
-    }
-}
-
-impl fmt::Display for LeftOut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} skipped: {}", self.kind, self.name, self.why)
-    }
 }
 
 /// Why the platform's part of Argo CD is not what it should be.
@@ -190,7 +170,11 @@ pub async fn configure(
         intents.push(Intent::new(client, desired, How::Merge).await?);
     }
     for desired in desired {
-        match tried(client, desired, &intents, &left_out).await? {
+        if let Some(without) = left_out.iter_mut().find(|one: &&mut LeftOut| one.holds(&desired)) {
+            without.others += 1;
+            continue;
+        }
+        match tried(client, desired, &intents).await? {
             Ok(intent) => {
                 check_manual(intent.change())?;
                 intents.push(intent);
@@ -225,7 +209,6 @@ async fn tried(
     client: &Client,
     desired: Desired,
     before: &[Intent],
-    left_out: &[LeftOut],
 ) -> Result<Result<Intent, LeftOut>, ConfigureError> {
     let namespace = desired.namespace().map(str::to_owned);
     let is_namespace =
@@ -235,9 +218,6 @@ async fn tried(
     }) {
         return Ok(Ok(Intent::in_new_namespace(client, desired).await?));
     }
-    if let Some(missing) = left_out.iter().find(|one| is_namespace(&one.kind, &one.name)) {
-        return Ok(Err(LeftOut { why: missing.why.clone(), ..LeftOut::of(&desired.object) }));
-    }
     let dispensable = match namespace.as_deref() {
         None | Some(names::NAMESPACE | names::TEARDOWN_NAMESPACE) => Some(desired.object.clone()),
         Some(_) => None,
@@ -246,17 +226,6 @@ async fn tried(
         (Err(error), Some(object)) => Ok(Err(left_out_because(&object, error)?)),
         (intent, _) => Ok(Ok(intent?)),
     }
-}
-
-/// What the cluster does not know, or the caller may not write, is done without.
-fn left_out_because(object: &Value, error: IntentError) -> Result<LeftOut, IntentError> {
-    let IntentError::Request(request) = error else { return Err(error) };
-    let why = match request.cause() {
-        Cause::Denied => request.explain().why,
-        Cause::NotFound => "the cluster does not have this kind".to_owned(),
-        Cause::Conflict | Cause::Unreachable | Cause::Other => return Err(request.into()),
-    };
-    Ok(LeftOut { why, ..LeftOut::of(object) })
 }
 
 /// Somebody else may have let the root app sync by itself. Then it would change its children
@@ -343,30 +312,8 @@ async fn token_intents(
 
 #[cfg(test)]
 mod tests {
-    use tiphys_cluster::RequestError;
 
     use super::*;
-
-    #[test]
-    fn only_what_is_unknown_or_denied_is_left_out() {
-        let object =
-            json!({ "kind": "ValidatingAdmissionPolicy", "metadata": { "name": "policy" } });
-        let left_out = |code: u16, reason: &str| {
-            let status = kube::core::Status::failure("User \"a\" cannot", reason).with_code(code);
-            let error = RequestError::because("cannot read it")(kube::Error::Api(status.boxed()));
-            left_out_because(&object, error.into()).map(|left_out| left_out.to_string())
-        };
-        let unknown =
-            "ValidatingAdmissionPolicy policy skipped: the cluster does not have this kind";
-        assert_eq!(left_out(404, "NotFound").unwrap(), unknown);
-        assert!(left_out(403, "Forbidden").unwrap().contains("User \"a\" cannot"));
-        assert!(left_out(409, "Conflict").is_err());
-        assert!(left_out(500, "InternalError").is_err());
-        assert!(left_out(503, "ServiceUnavailable").is_err());
-        let (object, platform) = ("a".to_owned(), "b".to_owned());
-        let other = IntentError::OtherPlatform { object, platform };
-        assert!(left_out_because(&Value::Null, other).is_err());
-    }
 
     #[test]
     fn a_root_app_that_syncs_by_itself_is_refused() {
