@@ -28,9 +28,9 @@ pub(crate) async fn keeps_projects_as_they_are(ground: Arc<Ground>) {
     let admin = projects(&ground.client);
     admin.patch(project, &PatchParams::default(), &Patch::Merge(&frozen)).await.expect("a window");
 
-    let own = format!("tiphys-{}", start.platform.name);
-    for account in [own.clone(), format!("{own}.teardown")] {
-        let projects = projects(&client_of(&ground, &account).await);
+    for (namespace, what) in [("tiphys", "deploy"), ("tiphys-teardown", "teardown")] {
+        let account = format!("tiphys.argocd.{}.{what}", start.platform.name);
+        let projects = projects(&client_of(&ground, namespace, &account).await);
         let refused = |change: Value| refused(&projects, project, change);
         refused(json!({ "spec": { "sourceRepos": ["https://git.example/theirs.git"] } })).await;
         refused(json!({ "spec": { "destinations": [] } })).await;
@@ -60,12 +60,12 @@ fn projects(client: &Client) -> Api<DynamicObject> {
 }
 
 /// The administrator acting as a ServiceAccount.
-async fn client_of(ground: &Ground, account: &str) -> Client {
+async fn client_of(ground: &Ground, namespace: &str, account: &str) -> Client {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("kubeconfig");
-    let groups =
-        ["system:serviceaccounts", "system:serviceaccounts:argocd", "system:authenticated"];
-    let user = format!("system:serviceaccount:argocd:{account}");
+    let of_namespace = format!("system:serviceaccounts:{namespace}");
+    let groups = ["system:serviceaccounts", &of_namespace, "system:authenticated"];
+    let user = format!("system:serviceaccount:{namespace}:{account}");
     tiphys::act_as(&ground.kubeconfig, &user, &groups, &file);
     let kubeconfig = Kubeconfig::read_from(&file).expect("the kubeconfig can be read");
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;

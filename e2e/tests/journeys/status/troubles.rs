@@ -72,7 +72,8 @@ pub(crate) async fn are_told_by_their_true_cause(world: Arc<World>) {
     snapshots::compare(&folder(), &texts);
 
     // A run's own account sees all of it, also what pods write.
-    let account = format!("system:serviceaccount:argocd:tiphys-{}", site.platform.name);
+    let account =
+        format!("system:serviceaccount:tiphys:tiphys.argocd.{}.deploy", site.platform.name);
     let eye = eye.acting_as(&account, &["system:serviceaccounts", "system:authenticated"]);
     eye.json(&["validate"], 1).await;
     let (code, stdout, stderr) = eye.look(&["why", &full("probe")]).await;
