@@ -28,7 +28,7 @@ use crate::generators::{self, GeneratorError, Generators};
 use crate::root_source::{PlatformFileError, RootSource};
 use crate::run_update::RunUpdate;
 use crate::signals::{SignalError, Signals};
-use criteria_rights::{Refusal, UnreadableCriteria};
+use criteria_rights::CriteriaRightsError;
 use other_clusters::CriteriaOnOtherClusters;
 use outside::Outside;
 use tiphys_argocd::application::Application;
@@ -83,17 +83,8 @@ pub enum DeployError {
     PlatformFile(#[from] PlatformFileError),
     Run(#[from] RunError),
     OtherClusters(#[from] CriteriaOnOtherClusters),
-    UnreadableCriteria(#[from] UnreadableCriteria),
+    CriteriaRights(#[from] CriteriaRightsError),
     Request(#[from] RequestError),
-}
-
-impl From<Refusal> for DeployError {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::Unreadable(error) => error.into(),
-            Refusal::Request(error) => error.into(),
-        }
-    }
 }
 
 impl Explain for DeployError {
@@ -111,7 +102,7 @@ impl Explain for DeployError {
             DeployError::PlatformFile(error) => error.explain(),
             DeployError::Run(error) => error.explain(),
             DeployError::OtherClusters(error) => error.explain(),
-            DeployError::UnreadableCriteria(error) => error.explain(),
+            DeployError::CriteriaRights(error) => error.explain(),
             DeployError::Request(error) => error.explain(),
         }
     }

@@ -30,7 +30,7 @@ pub(crate) use deploy::{DeployArgs, EngineChoice};
 pub(crate) use format::{DocumentFormat, RunFormat};
 pub(crate) use health::{HealthAction, HealthArgs, HealthTestArgs};
 pub(crate) use init::InitArgs;
-pub(crate) use named::NamedArgs;
+pub(crate) use named::{NamedArgs, namespace_flag};
 pub(crate) use plan::{PlanArgs, PlanFormat};
 pub(crate) use platform::{DeployedArgs, OwnPlatformArgs, PlatformArgs};
 pub(crate) use preflight::{PreflightArgs, PreflightFormat};

@@ -39,7 +39,7 @@ impl ClusterRecord {
         ClusterRecord { lines, ended }
     }
 
-    /// It is not waited for, and whether it is kept is told at the end.
+    /// Queues a line. Whether it was written is reported at the end.
     pub(crate) fn take(&self, line: &EventLine, text: &str) {
         self.lines.send((line.clone(), text.to_owned())).unwrap_or_default();
     }

@@ -5,7 +5,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use tiphys_engine::{Leftover, RunUpdate};
+use tiphys_cluster::{Access, Client};
+use tiphys_engine::{Leftover, RunUpdate, Signals};
 use tiphys_model::{Exit, Scope};
 use tiphys_report::{Ending, Outcomes, one_line};
 use tiphys_run::{Action, RunFinished, RunStarted, RunView, Time};
@@ -13,10 +14,10 @@ use tokio::sync::oneshot;
 
 use crate::args::RunFormat;
 use crate::failure::Failure;
-use crate::output;
 use crate::record::{Record, Shown};
 use crate::report_files::ReportFiles;
 use crate::stage::Stage;
+use crate::{output, runtime};
 
 /// How often the screen is drawn.
 const FRAME: Duration = Duration::from_millis(100);
@@ -57,8 +58,31 @@ impl Display {
         join(run)?
     }
 
-    /// Shows what comes, until nothing more does.
-    pub(crate) fn show(&mut self, shown: &Receiver<Shown>) {
+    /// Shows a run that is not this process's own, while `watch` tells what it says. Nothing, if a signal
+    /// ends that first: the run goes on.
+    pub(crate) fn watch<T: Send + 'static>(
+        &mut self,
+        access: &Access,
+        watch: impl AsyncFnOnce(Client, &dyn Fn(Shown)) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<Option<T>, Failure> {
+        let (show, shown) = channel();
+        let access = access.clone();
+        let watching = thread::spawn(move || {
+            let tell = |news| show.send(news).unwrap_or_default();
+            runtime::block_on(async {
+                let mut signals = Signals::listen()?;
+                let client = access.client().await?;
+                tokio::select! {
+                    ended = watch(client, &tell) => ended.map(Some),
+                    _ = signals.next() => Ok(None),
+                }
+            })
+        });
+        self.show(&shown);
+        join(watching)?
+    }
+
+    fn show(&mut self, shown: &Receiver<Shown>) {
         loop {
             match shown.recv_timeout(FRAME) {
                 Ok(Shown::Note(text)) => self.stage.aside(|| output::note(&text)),

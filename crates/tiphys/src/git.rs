@@ -20,6 +20,11 @@ pub(crate) struct Found {
     pub(crate) from_git: bool,
 }
 
+enum FileSource {
+    Stored(PlatformFiles),
+    Root(RootSource),
+}
+
 /// The platform of this name, as the newest commit of its root app has it. Where that cannot be asked,
 /// it is what `configure` was given last.
 pub(crate) fn platform(
@@ -27,22 +32,26 @@ pub(crate) fn platform(
     namespace: &str,
     name: &PlatformName,
 ) -> Result<Found, Failure> {
-    let stored = runtime::block_on(async {
-        Ok(stored_file::read(&access.client().await?, namespace, name).await?)
-    })?;
-    if let Some(files) = stored {
-        output::note("platform file as `tiphys configure` has stored it");
-        let platform = read(&files, "stored in the cluster")?;
-        return Ok(Found { platform, from_git: false });
-    }
     let source = runtime::block_on(async {
         let client = access.client().await?;
+        if let Some(files) = stored_file::read(&client, namespace, name).await? {
+            return Ok(FileSource::Stored(files));
+        }
         // How Argo CD is reached was noted when it was deployed last.
         let graph = GraphStore::new(&client, namespace, name).read().await?;
         let known = graph.map(|graph| graph.platform(name, namespace)).transpose()?;
         let known = known.unwrap_or_else(|| tiphys_spec::named(name.clone(), namespace.to_owned()));
-        Ok(RootSource::of(&client, &known, &|text| output::note(&text)).await?)
+        let root = RootSource::of(&client, &known, &|text| output::note(&text)).await?;
+        Ok(FileSource::Root(root))
     })?;
+    let source = match source {
+        FileSource::Root(source) => source,
+        FileSource::Stored(files) => {
+            output::note("platform file as `tiphys configure` has stored it");
+            let platform = read(&files, "stored in the cluster")?;
+            return Ok(Found { platform, from_git: false });
+        }
+    };
     let revision = source.revisions.to_string();
     let Some(files) = &source.files else {
         return Err(NotThere { name: name.clone(), revision }.into());

@@ -19,18 +19,12 @@ const POLL: Duration = Duration::from_millis(500);
 /// Of a step's pod, the container that is ours.
 const CONTAINER: &str = "main";
 
-/// How it ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ended {
-    pub exit: Exit,
-}
-
-/// Tells all that is said until the workflow ends.
+/// Tells all that is said until the workflow ends; how its run exited.
 pub async fn follow(
     client: &Client,
     at: &Place,
     tell: &dyn Fn(Said),
-) -> Result<Ended, WorkflowsError> {
+) -> Result<Exit, WorkflowsError> {
     let mut follower = Follower {
         pods: Api::namespaced(client.clone(), &at.namespace),
         tell,
@@ -54,7 +48,7 @@ pub async fn follow(
         };
         let all_heard = follower.listen(&at.name).await?;
         if state.phase.has_ended() && all_heard {
-            return follower.ended(&at.name, state);
+            return follower.exit(&at.name, state);
         }
         follower.tell_waiting(&state);
         tokio::time::sleep(POLL).await;
@@ -145,11 +139,11 @@ impl Follower<'_> {
         }
     }
 
-    fn ended(self, name: &str, state: State) -> Result<Ended, WorkflowsError> {
+    fn exit(self, name: &str, state: State) -> Result<Exit, WorkflowsError> {
         let known = |code: i32| Exit::ALL.into_iter().find(|exit| i32::from(exit.code()) == code);
         match (state.phase, self.code) {
-            (Phase::Succeeded, _) => Ok(Ended { exit: Exit::Done }),
-            (_, Some(code)) => Ok(Ended { exit: known(code).unwrap_or(Exit::Failed) }),
+            (Phase::Succeeded, _) => Ok(Exit::Done),
+            (_, Some(code)) => Ok(known(code).unwrap_or(Exit::Failed)),
             (_, None) => {
                 Err(WorkflowsError::Broken { name: name.to_owned(), message: state.message })
             }

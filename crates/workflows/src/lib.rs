@@ -12,7 +12,7 @@ mod workflow;
 
 pub use cancel::cancel;
 pub use error::WorkflowsError;
-pub use follow::{Ended, follow};
+pub use follow::follow;
 pub use output::{Level, Said};
 pub use submit::{Submission, submit};
 pub use workflow::{Place, find, of_pod};

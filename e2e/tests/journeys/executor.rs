@@ -87,7 +87,7 @@ pub(crate) async fn in_a_pod(world: Arc<World>) {
     let denied = run(&site, Account::Validate, &[("TIPHYS_ACTION", "deploy"), platform]).await;
     assert_eq!(denied.code, 4, "{:#?}", denied.lines);
 
-    // Who may, takes down all but what it stands on.
+    // The teardown account removes the platform, and keeps its own account.
     let gone = run(&site, Account::Teardown, &[teardown, platform, confirm]).await;
     assert_eq!(gone.code, 0, "{:#?}", gone.lines);
     assert!(gone.says("this run needs them itself"), "{:#?}", gone.lines);

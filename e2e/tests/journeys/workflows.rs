@@ -175,7 +175,7 @@ pub(crate) async fn in_one_container(world: Arc<World>) {
 
     let valid = submit(&site, "validate", "tiphys", &[("platform", name)]).await;
     assert_eq!(valid["phase"], "Succeeded", "{valid:#}");
-    // In the wrong namespace there is no account for it, and without consent nothing goes.
+    // The account for teardowns is in the other namespace.
     let parameters = [("platform", name), ("confirm", name)];
     let misplaced = submit(&site, "teardown", "tiphys", &parameters).await;
     assert_ne!(misplaced["phase"], "Succeeded", "{misplaced:#}");

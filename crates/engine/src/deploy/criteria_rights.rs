@@ -12,18 +12,23 @@ use tiphys_cluster::{RequestError, access_review};
 use tiphys_model::criterion::ResourceCriterion;
 use tiphys_model::{Criterion, Exit, Explain, Explanation, Plan, Role};
 
-/// Each app with what cannot be read of it.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[error("{}", self.explain())]
-pub struct UnreadableCriteria {
-    missing: Vec<(String, String)>,
+pub enum CriteriaRightsError {
+    /// Each app, with a right that is missing for it.
+    Missing(Vec<(String, String)>),
+    Request(#[from] RequestError),
 }
 
-impl Explain for UnreadableCriteria {
+impl Explain for CriteriaRightsError {
     fn explain(&self) -> Explanation {
-        let mut apps: Vec<&str> = self.missing.iter().map(|(app, _)| app.as_str()).collect();
+        let missing = match self {
+            CriteriaRightsError::Missing(missing) => missing,
+            CriteriaRightsError::Request(error) => return error.explain(),
+        };
+        let mut apps: Vec<&str> = missing.iter().map(|(app, _)| app.as_str()).collect();
         apps.dedup();
-        let rights: Vec<&str> = self.missing.iter().map(|(_, right)| right.as_str()).collect();
+        let rights: Vec<&str> = missing.iter().map(|(_, right)| right.as_str()).collect();
         Explanation::new(
             Exit::Credentials,
             format!("may not check the health criteria of {}", apps.join(", ")),
@@ -36,19 +41,12 @@ impl Explain for UnreadableCriteria {
     }
 }
 
-/// Why it is not known, or not allowed.
-#[derive(Debug)]
-pub(super) enum Refusal {
-    Unreadable(UnreadableCriteria),
-    Request(RequestError),
-}
-
 /// Asks about the objects of all criteria that the run will wait for.
 pub(super) async fn refuse_unreadable(
     client: &Client,
     plan: &Plan,
     applications: &[Application],
-) -> Result<(), Refusal> {
+) -> Result<(), CriteriaRightsError> {
     let namespace = |name: &str| {
         let application = applications.iter().find(|application| application.name() == name);
         application.map_or_else(String::new, |one| one.destination().namespace.to_string())
@@ -63,16 +61,12 @@ pub(super) async fn refuse_unreadable(
     });
     let asked = asked.map(|(app, wanted)| {
         let namespace = wanted.namespace.clone().unwrap_or_else(|| namespace(app));
-        async move { Ok((app, missing(client, wanted, &namespace).await?)) }
+        async move { Ok::<_, RequestError>((app, missing(client, wanted, &namespace).await?)) }
     });
-    let answers = try_join_all(asked).await.map_err(Refusal::Request)?;
+    let answers = try_join_all(asked).await?;
     let missing: Vec<(String, String)> =
         answers.into_iter().filter_map(|(app, missing)| Some((app.to_owned(), missing?))).collect();
-    if missing.is_empty() {
-        Ok(())
-    } else {
-        Err(Refusal::Unreadable(UnreadableCriteria { missing }))
-    }
+    if missing.is_empty() { Ok(()) } else { Err(CriteriaRightsError::Missing(missing)) }
 }
 
 /// The right that is missing, if one is.
@@ -146,12 +140,9 @@ mod tests {
         .unwrap();
         let refusal = refuse_unreadable(&client, &plan(), &[application]).await.err();
         let asked = asked.lock().unwrap().clone();
-        let text = refusal.map(|refusal| match refusal {
-            Refusal::Unreadable(error) => {
-                assert_eq!(error.explain().exit, Exit::Credentials);
-                error.explain().why
-            }
-            Refusal::Request(error) => panic!("{error}"),
+        let text = refusal.map(|refusal| {
+            assert_eq!(refusal.explain().exit, Exit::Credentials);
+            refusal.explain().why
         });
         (text, asked)
     }

@@ -20,12 +20,12 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// Why a record is not complete.
 #[derive(Debug)]
 pub enum Unkept {
-    /// There is no namespace for it, or not any more: `configure` makes it, a teardown removes it.
+    /// The namespace does not exist: `configure` creates it, and a teardown removes it.
     Nowhere,
     Failed(RequestError),
 }
 
-/// Keeps the lines of one run, with their texts, until there are no more of them.
+/// Writes the lines of a run to its record until the channel closes.
 pub async fn keep(
     store: RecordStore,
     argocd: &str,

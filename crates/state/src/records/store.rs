@@ -6,8 +6,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
-use tiphys_cluster::RequestError;
 use tiphys_cluster::names::{ARGOCD_LABEL, FIELD_MANAGER, MANAGED_BY, NAMESPACE, PLATFORM_LABEL};
+use tiphys_cluster::{RequestError, delete};
 use tiphys_model::PlatformName;
 
 use super::RunHead;
@@ -60,10 +60,10 @@ impl RecordStore {
         Ok(found)
     }
 
-    /// The lines that have been written, in order.
-    pub async fn lines(&self, found: &Found) -> Result<String, RequestError> {
+    /// The lines that have been written, in order, without those of the first `read` segments.
+    pub async fn lines_after(&self, found: &Found, read: usize) -> Result<String, RequestError> {
         let mut lines = String::new();
-        for number in 1..=found.head.segments {
+        for number in read + 1..=found.head.segments {
             let name = segment_name(&found.name, number);
             let what = format!("cannot read the record {name}");
             let segment = self.maps.get(&name).await.map_err(RequestError::because(what))?;
@@ -122,13 +122,8 @@ impl RecordStore {
     /// Removes all but the newest records of the head's platform; their segments go with them.
     pub(super) async fn forget_old(&self, head: &RunHead) -> Result<(), RequestError> {
         for found in self.list(&head.argocd, Some(&head.platform)).await?.iter().skip(KEPT) {
-            match self.maps.delete(&found.name, &DeleteParams::background()).await {
-                Ok(_) => {}
-                Err(kube::Error::Api(status)) if status.code == 404 => {}
-                Err(error) => {
-                    return Err(RequestError::because("cannot remove an old record")(error));
-                }
-            }
+            let what = "cannot remove an old record";
+            delete::delete(&self.maps, &found.name, &DeleteParams::background(), what).await?;
         }
         Ok(())
     }

@@ -18,8 +18,11 @@ impl NamedArgs {
     /// As arguments of a command to run again.
     pub(crate) fn repeat(&self) -> Option<String> {
         let name = self.name.as_ref()?;
-        let namespace = Some(&self.namespace).filter(|namespace| *namespace != "argocd");
-        let namespace = namespace.map(|namespace| format!(" -n {namespace}")).unwrap_or_default();
-        Some(format!(" --platform {name}{namespace}"))
+        Some(format!(" --platform {name}{}", namespace_flag(&self.namespace)))
     }
+}
+
+/// Argo CD's namespace in a command to run again; the default need not be given.
+pub(crate) fn namespace_flag(namespace: &str) -> String {
+    if namespace == "argocd" { String::new() } else { format!(" -n {namespace}") }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::Args as ClapArgs;
 use clap_complete::ArgValueCompleter;
+use tiphys_model::scope::ScopeError;
 use tiphys_model::{Platform, Scope};
 
 use crate::completer;
@@ -28,18 +29,20 @@ pub(crate) fn known(platform: &Platform) -> BTreeSet<String> {
 
 impl ScopeArgs {
     pub(crate) fn of(&self, platform: &Platform) -> Result<Scope, Failure> {
-        let unknown = |given: &str, why| Failure::unknown_scope(given, Some(why), platform);
-        let scope = |given: &String| given.parse::<Scope>().map_err(|why| unknown(given, why));
-        self.given.iter().map(scope).collect()
+        self.parsed(|given, why| Failure::unknown_scope(given, Some(why), platform))
     }
 
-    /// Where it is not known which apps there are.
+    /// The scope where it is not known which apps exist.
     pub(crate) fn unresolved(&self) -> Result<Scope, Failure> {
-        let wrong = |given: &String, why| {
-            let given = given.clone();
-            Failure::Scope { given, why: Some(why), nearest: None }
-        };
-        let scope = |given: &String| given.parse::<Scope>().map_err(|why| wrong(given, why));
+        self.parsed(|given, why| Failure::Scope {
+            given: given.to_owned(),
+            why: Some(why),
+            nearest: None,
+        })
+    }
+
+    fn parsed(&self, failure: impl Fn(&str, ScopeError) -> Failure) -> Result<Scope, Failure> {
+        let scope = |given: &String| given.parse::<Scope>().map_err(|why| failure(given, why));
         self.given.iter().map(scope).collect()
     }
 

@@ -1,19 +1,16 @@
 //! `tiphys attach`: follows a run in the cluster, or shows what was recorded of one.
 
-use std::sync::mpsc::channel;
-use std::thread;
 use std::time::Duration;
 
 use tiphys_cluster::{Access, Client};
-use tiphys_engine::Signals;
 use tiphys_model::Exit;
 use tiphys_report::RunState;
 use tiphys_run::LogLine;
-use tiphys_state::records::{Found, RecordStore};
+use tiphys_state::records::{Found, RecordStore, RunHead};
 use tiphys_workflows::{Place, WorkflowsError, find, of_pod};
 
-use crate::args::AttachArgs;
-use crate::commands::runs::with_states;
+use crate::args::{AttachArgs, namespace_flag};
+use crate::commands::runs::{holder, state};
 use crate::display::Display;
 use crate::failure::Failure;
 use crate::record::Shown;
@@ -30,16 +27,11 @@ pub(crate) fn run(args: &AttachArgs) -> Result<Exit, Failure> {
     })?;
     match located {
         Located::Workflow(at) => {
-            let flags = flags(&args.run.namespace) + " --engine workflows";
-            workflow_run::follow(&access, Followed { at, format: args.output, flags })
+            let argocd = args.run.namespace.clone();
+            workflow_run::follow(&access, Followed { at, format: args.output, argocd })
         }
         Located::Record(found) => show(args, &access, *found),
     }
-}
-
-/// Of a command to run again.
-pub(crate) fn flags(argocd: &str) -> String {
-    if argocd == "argocd" { String::new() } else { format!(" -n {argocd}") }
 }
 
 /// Where a run can be seen.
@@ -70,24 +62,12 @@ pub(crate) async fn locate(client: &Client, argocd: &str, name: &str) -> Result<
 /// Shows a record, and what is added to it until its run ends.
 fn show(args: &AttachArgs, access: &Access, found: Found) -> Result<Exit, Failure> {
     let mut display = Display::new(args.output);
-    let (show, shown) = channel();
-    let (access, argocd) = (access.clone(), args.run.namespace.clone());
-    let reading = thread::spawn(move || {
-        runtime::block_on(async {
-            let mut signals = Signals::listen()?;
-            let client = access.client().await?;
-            let tell = |line| show.send(line).unwrap_or_default();
-            tokio::select! {
-                ended = read(&client, &argocd, found, &tell) => ended.map(Some),
-                _ = signals.next() => Ok(None),
-            }
-        })
-    });
-    display.show(&shown);
-    let ended = reading.join().map_err(|_| Failure::Bug("reading panicked".to_owned()))?;
-    let exit = match ended? {
+    let argocd = args.run.namespace.clone();
+    let ended = display
+        .watch(access, async move |client, tell| read(&client, &argocd, found, tell).await)?;
+    let exit = match ended {
         Some(RunState::Ended { .. }) => {
-            display.close_followed(&flags(&args.run.namespace));
+            display.close_followed(&namespace_flag(&args.run.namespace));
             display.exit()
         }
         Some(RunState::Lost | RunState::Running) => {
@@ -108,22 +88,21 @@ async fn read(
     let store = RecordStore::new(client);
     let mut told = 0;
     loop {
-        let lines = store.lines(&found).await?;
-        for line in lines.lines().skip(told) {
-            told += 1;
+        let lines = store.lines_after(&found, told).await?;
+        told = found.head.segments;
+        for line in lines.lines() {
             if let Ok(LogLine::Event(line)) = serde_json::from_str(line) {
                 tell(Shown::Line(line));
             }
         }
-        let (run, platform) = (found.head.run.clone(), found.head.platform.clone());
-        let state = with_states(client, argocd, vec![found.clone()]).await?;
-        let Some((_, state)) = state.into_iter().next() else { return Ok(RunState::Lost) };
+        let RunHead { run, platform, .. } = &found.head;
+        let state = state(&found.head, holder(client, argocd, platform).await?.as_deref());
         if state != RunState::Running {
             return Ok(state);
         }
         tokio::time::sleep(POLL).await;
-        let listed = store.list(argocd, Some(&platform)).await?;
-        match listed.into_iter().find(|found| found.head.run == run) {
+        let listed = store.list(argocd, Some(platform)).await?;
+        match listed.into_iter().find(|newer| newer.head.run == *run) {
             Some(newer) => found = newer,
             None => return Ok(RunState::Lost),
         }

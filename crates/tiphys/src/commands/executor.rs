@@ -71,7 +71,7 @@ fn patiently(run: impl Fn() -> Result<Exit, Failure>) -> Result<Exit, Failure> {
     }
 }
 
-/// What a pod in this namespace stands on is what the end of a teardown would remove.
+/// Whether a full teardown would delete the account and the namespace of a pod in this namespace.
 fn is_ours(namespace: &str) -> bool {
     [names::NAMESPACE, names::TEARDOWN_NAMESPACE].contains(&namespace)
 }

@@ -57,8 +57,8 @@ fn line(Found { head, .. }: Found, state: RunState) -> RunLine {
     }
 }
 
-/// What came of each. Whether one goes on that has not said its end, the Lease tells.
-pub(crate) async fn with_states(
+/// What came of each. The Leases are read only for runs that have not said how they ended.
+async fn with_states(
     client: &Client,
     argocd: &str,
     found: Vec<Found>,
@@ -66,20 +66,34 @@ pub(crate) async fn with_states(
     let mut holders: BTreeMap<PlatformName, Option<String>> = BTreeMap::new();
     let mut states = Vec::new();
     for found in found {
-        let RunHead { platform, by, finished, .. } = &found.head;
-        let state = if let Some(finished) = finished {
-            let verdict = finished.verdict.as_str().to_owned();
-            RunState::Ended { verdict, well: finished.exit() == Exit::Done }
-        } else {
-            if !holders.contains_key(platform) {
-                let lease = status::lease(client, argocd, platform).await?;
-                let holder = lease.filter(|lease| !lease.expired).map(|lease| lease.holder);
-                holders.insert(platform.clone(), holder);
-            }
-            let holds = holders.get(platform).is_some_and(|held| held.as_ref() == Some(by));
-            if holds { RunState::Running } else { RunState::Lost }
-        };
+        let platform = &found.head.platform;
+        if found.head.finished.is_none() && !holders.contains_key(platform) {
+            holders.insert(platform.clone(), holder(client, argocd, platform).await?);
+        }
+        let state = state(&found.head, holders.get(platform).and_then(Option::as_deref));
         states.push((found, state));
     }
     Ok(states)
+}
+
+/// Who holds a platform now.
+pub(crate) async fn holder(
+    client: &Client,
+    argocd: &str,
+    platform: &PlatformName,
+) -> Result<Option<String>, Failure> {
+    let lease = status::lease(client, argocd, platform).await?;
+    Ok(lease.filter(|lease| !lease.expired).map(|lease| lease.holder))
+}
+
+/// What came of a run, where this is who holds its platform.
+pub(crate) fn state(head: &RunHead, holder: Option<&str>) -> RunState {
+    match &head.finished {
+        Some(finished) => RunState::Ended {
+            verdict: finished.verdict.as_str().to_owned(),
+            well: finished.exit() == Exit::Done,
+        },
+        None if holder == Some(&*head.by) => RunState::Running,
+        None => RunState::Lost,
+    }
 }

@@ -47,7 +47,7 @@ fn finished() -> (EventLine, String) {
     )
 }
 
-/// Keeps what it is told.
+/// Starts recording; lines are sent through the channel.
 fn keeping(server: &Server) -> (Told, JoinHandle<Result<(), Unkept>>) {
     let (tell, lines) = unbounded_channel();
     let store = RecordStore::new(&server.client());
@@ -57,7 +57,7 @@ fn keeping(server: &Server) -> (Told, JoinHandle<Result<(), Unkept>>) {
 async fn found(server: &Server) -> Vec<Found> {
     let prod = PlatformName::parse("prod").unwrap();
     let found = RecordStore::new(&server.client()).list("argocd", Some(&prod)).await;
-    // The scripted server knows no selectors, but segments are no heads.
+    // The scripted server ignores label selectors; segments are skipped because they have no head.
     found.unwrap()
 }
 
@@ -80,7 +80,7 @@ async fn what_a_run_says_can_be_read_while_it_goes_on_and_after_it() {
     let heads = found(&server).await;
     let store = RecordStore::new(&server.client());
     let texts: String = lines.iter().map(|(_, text)| text.as_str()).collect();
-    assert_eq!(store.lines(&heads[0]).await.unwrap(), texts);
+    assert_eq!(store.lines_after(&heads[0], 0).await.unwrap(), texts);
     let end = heads[0].head.finished.as_ref().unwrap();
     assert_eq!((heads[0].head.segments, end.exit().code()), (2, 0));
     assert!(serde_json::to_string(&heads[0].head).unwrap().len() < 4_000);
@@ -101,7 +101,7 @@ async fn an_api_server_that_is_away_costs_no_line() {
     drop(tell);
     kept.await.unwrap().unwrap();
     let heads = found(&server).await;
-    let lines = RecordStore::new(&server.client()).lines(&heads[0]).await.unwrap();
+    let lines = RecordStore::new(&server.client()).lines_after(&heads[0], 0).await.unwrap();
     assert_eq!(lines.lines().count(), 2);
 }
 

@@ -4,7 +4,6 @@ use tiphys_model::Exit;
 use tiphys_workflows::{Submission, submit};
 
 use crate::args::DeployArgs;
-use crate::commands::attach::flags;
 use crate::failure::Failure;
 use crate::workflow_run::{self, Followed};
 use crate::{input, output, runtime, target};
@@ -27,8 +26,8 @@ pub(super) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
     };
     let at = runtime::block_on(async { Ok(submit(&access.client().await?, &submission).await?) })?;
     output::note(&format!("submitted as workflow {} in {}", at.name, at.namespace));
-    let flags = flags(&args.platform.named.namespace) + " --engine workflows";
-    workflow_run::follow(&access, Followed { at, format: args.output, flags })
+    let followed = Followed { at, format: args.output, argocd: submission.argocd };
+    workflow_run::follow(&access, followed)
 }
 
 /// The workflow takes a platform and a scope; what else was asked for would be forgotten.
