@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tiphys_model::Criterion;
-use tiphys_model::platform::{AppType, Hold, Retry, Timeouts};
+use tiphys_model::platform::{AppType, Hold, Retry, Timeouts, WorkflowMode};
 
 pub use behaviour::Behaviour;
 
@@ -45,6 +45,7 @@ pub struct PlatformRepository {
     pub timeout: Option<Duration>,
     /// The root app renders the platform file, too.
     pub carries_its_file: bool,
+    pub workflows: WorkflowMode,
     pub apps: Vec<AppSource>,
 }
 
@@ -84,6 +85,7 @@ impl PlatformRepository {
             concurrency: None,
             timeout: None,
             carries_its_file: false,
+            workflows: WorkflowMode::default(),
             apps: Vec::new(),
         }
     }

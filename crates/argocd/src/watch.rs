@@ -3,31 +3,22 @@
 mod listing;
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
-use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
-use kube::Api;
-use kube::runtime::utils::Backoff;
-use kube::runtime::{WatchStreamExt, watcher};
+use kube::runtime::watcher;
 
 use crate::application::Application;
 use crate::applications::Applications;
 use listing::Listing;
-use tiphys_cluster::{Cause, RequestError};
+use tiphys_cluster::{Cause, RequestError, lasting_watch};
 use tiphys_model::{Exit, Explain, Explanation, chain};
 
-/// How long one call of the watch lasts, in seconds. A connection that died silently is noticed
-/// five seconds later.
-const CALL: u32 = 25;
-/// How long a watch that failed waits before it tries again: at first, and at most.
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// Failures of a watch that are further apart than this have a time between them when it went well.
-/// A call that goes well and has nothing to tell shows nothing else.
-pub const LONGEST_GAP: Duration = Duration::from_secs(15);
+pub use tiphys_cluster::LONGEST_GAP;
+
 /// Objects in one answer: what is not of the platform is thrown away page by page.
 const PAGE: u32 = 100;
+
+type Event = Result<watcher::Event<Application>, watcher::Error>;
 
 /// What a watch has to tell.
 #[derive(Debug)]
@@ -100,74 +91,19 @@ pub fn applications(
 ) -> impl Stream<Item = WatchEvent> + use<> {
     let mut listing = Listing::new(applications.clone(), names);
     let watches = applications.all().enumerate().map(|(at, api)| {
-        let watch = Watch { events: begin(api), api: api.clone(), expired: false };
-        let events = futures::stream::unfold(watch, |mut watch| async move {
-            watch.next().await.map(|event| (event, watch))
-        });
+        let api = api.clone();
+        let events = lasting_watch(move |config| watcher(api.clone(), config.page_size(PAGE)));
         events.map(move |event| (at, event)).boxed()
     });
     let events = futures::stream::select_all(watches);
     events.filter_map(move |(at, event)| std::future::ready(listing.digest(at, event)))
 }
 
-type Event = Result<watcher::Event<Application>, watcher::Error>;
-
-fn begin(api: &Api<Application>) -> BoxStream<'static, Event> {
-    let config = watcher::Config::default().timeout(CALL).page_size(PAGE);
-    watcher(api.clone(), config).backoff(Pauses(FIRST_PAUSE)).boxed()
-}
-
-/// A watch that begins anew when the server refuses to go on from where it was.
-struct Watch {
-    api: Api<Application>,
-    events: BoxStream<'static, Event>,
-    expired: bool,
-}
-
-impl Watch {
-    async fn next(&mut self) -> Option<Event> {
-        if std::mem::take(&mut self.expired) {
-            tokio::time::sleep(FIRST_PAUSE).await;
-            self.events = begin(&self.api);
-        }
-        let event = self.events.next().await;
-        self.expired = event.as_ref().is_some_and(is_expired);
-        event
-    }
-}
-
-/// Told within a watch, the watcher lists anew by itself; as the answer to its beginning, it would
-/// ask for the same again for ever.
-fn is_expired(event: &Event) -> bool {
-    let Err(watcher::Error::WatchStartFailed(kube::Error::Api(status))) = event else {
-        return false;
-    };
-    status.code == 410
-}
-
-/// Twice as long each time.
-struct Pauses(Duration);
-
-impl Iterator for Pauses {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        let pause = self.0;
-        self.0 = (pause * 2).min(LONGEST_PAUSE);
-        Some(pause)
-    }
-}
-
-impl Backoff for Pauses {
-    fn reset(&mut self) {
-        self.0 = FIRST_PAUSE;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
     use std::sync::{Arc, Mutex};
+    use std::time::Duration;
 
     use serde_json::{Value, json};
     use tiphys_cluster::scripted::{self, Answer};

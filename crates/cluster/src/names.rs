@@ -1,6 +1,7 @@
 //! What the platform's own objects in the cluster are called, so that who makes them and who
 //! reads them cannot disagree.
 
+use tiphys_model::platform::WorkflowMode;
 use tiphys_model::{Platform, PlatformName, SecretName};
 
 /// On everything that we make.
@@ -168,11 +169,13 @@ pub enum Account {
     Teardown,
     /// Has the others work, by submitting workflows.
     Submit,
+    /// Keeps the nodes of a run open; only where the platform wants nodes.
+    Nodes,
 }
 
 impl Account {
-    pub const ALL: [Account; 4] =
-        [Account::Deploy, Account::Validate, Account::Teardown, Account::Submit];
+    pub const ALL: [Account; 5] =
+        [Account::Deploy, Account::Validate, Account::Teardown, Account::Submit, Account::Nodes];
 
     /// The ServiceAccount, and all of its roles and bindings.
     #[must_use]
@@ -184,9 +187,15 @@ impl Account {
     #[must_use]
     pub fn namespace(self) -> &'static str {
         match self {
-            Account::Deploy | Account::Validate | Account::Submit => NAMESPACE,
+            Account::Deploy | Account::Validate | Account::Submit | Account::Nodes => NAMESPACE,
             Account::Teardown => TEARDOWN_NAMESPACE,
         }
+    }
+
+    /// Whether the platform has this account.
+    #[must_use]
+    pub fn is_wanted(self, platform: &Platform) -> bool {
+        self != Account::Nodes || platform.workflows == WorkflowMode::Nodes
     }
 
     /// As the API server calls it.
@@ -202,6 +211,7 @@ impl Account {
             Account::Validate => "validate",
             Account::Teardown => "teardown",
             Account::Submit => "submit",
+            Account::Nodes => "nodes",
         }
     }
 }

@@ -15,6 +15,7 @@ use tokio::sync::watch;
 
 use crate::app_resources::AppResources;
 use crate::local;
+use crate::nodes::Nodes;
 use crate::run_update::RunUpdate;
 use crate::signals::Signals;
 use tiphys_argocd::{Applications, ArgoCdClient};
@@ -24,10 +25,12 @@ use tiphys_evidence::criteria::Prober;
 pub use error::RunError;
 
 /// The engines of runs on a cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Engine {
     /// The driver in this process.
     Local,
+    /// The same, with a workflow beside it that has a node for each app.
+    Nodes(Box<Nodes>),
 }
 
 /// What a run works with.
@@ -49,9 +52,10 @@ pub(crate) struct Setup {
 
 impl Engine {
     #[must_use]
-    pub fn name(self) -> EngineName {
+    pub fn name(&self) -> EngineName {
         match self {
             Engine::Local => EngineName::Local,
+            Engine::Nodes(_) => EngineName::Workflows,
         }
     }
 
@@ -61,7 +65,7 @@ impl Engine {
     /// The Lease is renewed meanwhile, and still held afterwards if it was not lost. An error means
     /// that the run could not go on; what it had asked for goes on without it.
     pub(crate) async fn run(
-        self,
+        &self,
         setup: Setup,
         lease: &Lease,
         signals: &mut Signals,
@@ -86,11 +90,14 @@ impl Engine {
         };
         let show = |time, event| updates(RunUpdate::Event(time, event));
         let mut narrated = pin!(attach_evidence(events, &plan, look, show));
-        let run = match self {
-            Engine::Local => Box::pin(local::run(setup, lease, signals, &tell, updates)),
+        let run = async {
+            match self {
+                Engine::Local => local::run(setup, None, lease, signals, &tell, updates).await,
+                Engine::Nodes(nodes) => nodes.run(setup, lease, signals, &tell, updates).await,
+            }
         };
         let ended = tokio::select! {
-            ended = run => ended,
+            ended = Box::pin(run) => ended,
             () = &mut narrated => unreachable!("it ends with the sender, which is still here"),
         };
         sender.close_channel();

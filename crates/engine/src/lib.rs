@@ -1,6 +1,7 @@
 //! Runs on a cluster, from beginning to end.
 //!
-//! `deploy` and `teardown` are the two stories; `engine` is what both run on, and `local` is one.
+//! `deploy` and `teardown` are the two stories; `engine` is what both run on, `local` is one, and
+//! `nodes` is the same with a workflow beside it.
 //! What a run keeps in the cluster is in `tiphys-state`. What happens next is decided in
 //! `tiphys-run`; here it is carried out.
 
@@ -11,6 +12,7 @@ mod engine;
 mod frozen;
 mod generators;
 mod local;
+mod nodes;
 #[cfg(test)]
 mod rights;
 mod root_source;
@@ -23,6 +25,7 @@ mod testkit;
 pub use deploy::{Check, Deploy, DeployError, Refused};
 pub use engine::{Engine, RunError};
 pub use generators::GeneratorError;
+pub use nodes::Nodes;
 pub use root_source::{PlatformFileError, RootSource};
 pub use run_update::RunUpdate;
 pub use signals::{SignalError, Signals};

@@ -3,6 +3,7 @@
 mod drive;
 mod effects;
 mod frozen;
+mod gatekeeper;
 mod gone;
 mod kubernetes_events;
 mod probe_schedule;
@@ -24,6 +25,7 @@ use crate::run_update::RunUpdate;
 use crate::signals::Signals;
 use drive::Local;
 use effects::Effects;
+pub(crate) use gatekeeper::{Admission, Gatekeeper, Reports};
 use kubernetes_events::EventPublisher;
 use probe_schedule::{ProbeSchedule, Probes};
 use tiphys_argocd::watch;
@@ -32,6 +34,7 @@ use tiphys_evidence::EvidenceCollector;
 /// Runs to the end, or until the Lease ends.
 pub(crate) async fn run(
     setup: Setup,
+    gatekeeper: Option<Gatekeeper>,
     lease: &Lease,
     signals: &mut Signals,
     events: &dyn Fn(Time, Event),
@@ -61,7 +64,14 @@ pub(crate) async fn run(
         app_resources: setup.app_resources,
     };
     let machine = Machine::new(setup.plan.clone(), setup.action, lease.epoch());
+    let (machine, reports, admissions) = match gatekeeper {
+        Some(Gatekeeper { reports, admissions }) => {
+            (machine.with_admission(), Some(reports), Some(admissions))
+        }
+        None => (machine, None, None),
+    };
     let local = Local {
+        reports,
         driver: Driver::new(machine),
         began: drive::now(),
         first: Some(vec![None; names.len()]),
@@ -82,7 +92,7 @@ pub(crate) async fn run(
     };
     let warn = |warning| updates(RunUpdate::Warning(warning));
     let ended = tokio::select! {
-        ended = local.drive(seen, inbox, lease, signals) => ended,
+        ended = local.drive(seen, inbox, admissions, lease, signals) => ended,
         error = hold.watch(&warn) => Err(error.into()),
     };
     hold.warnings().into_iter().for_each(warn);

@@ -23,6 +23,7 @@ pub struct Platform {
     pub bootstrap: Option<Bootstrap>,
     pub policies: Policies,
     pub teardown: TeardownPolicy,
+    pub workflows: WorkflowMode,
     pub apps: Vec<App>,
     pub graph: Graph,
 }
@@ -179,6 +180,29 @@ pub struct Policies {
 pub struct TeardownPolicy {
     /// Objects of these kinds go with the platform, whosever they are, unless they are to be kept.
     pub disposable: Vec<GroupKind>,
+}
+
+/// What a run on Argo Workflows consists of. No part of a plan: every mode comes to the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WorkflowMode {
+    /// One container, in which the local engine runs.
+    #[default]
+    Single,
+    /// Besides, a workflow with a node for each app, which has a say in when the app starts.
+    Nodes,
+}
+
+impl WorkflowMode {
+    pub const ALL: [WorkflowMode; 2] = [WorkflowMode::Single, WorkflowMode::Nodes];
+
+    /// As platform files write it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            WorkflowMode::Single => "single",
+            WorkflowMode::Nodes => "nodes",
+        }
+    }
 }
 
 /// How long automated sync is denied.

@@ -90,6 +90,7 @@ impl Driver {
                 [Trigger::Look(app)].into()
             }
             Input::Answered { app, answer } => [Trigger::Answer(app, answer)].into(),
+            Input::Admitted { app } => [Trigger::Admission(app)].into(),
             Input::Tick => self.machine.due(now).collect(),
             Input::Interrupted(signal) => [Trigger::Interrupt(signal)].into(),
             Input::LeaseLost => [Trigger::LeaseLost].into(),

@@ -151,9 +151,27 @@ pub enum Input {
         app: AppIx,
         answer: Answer,
     },
+    /// The app may start as far as others are concerned. Only for a machine that asks them.
+    Admitted {
+        app: AppIx,
+    },
     /// Time has passed.
     Tick,
     Interrupted(Signal),
     /// Another run holds the platform now.
     LeaseLost,
+}
+
+impl Input {
+    /// The app that it is about, if it is about one.
+    #[must_use]
+    pub fn app(&self) -> Option<AppIx> {
+        match self {
+            Input::Observed { app, .. }
+            | Input::Found { app, .. }
+            | Input::Answered { app, .. }
+            | Input::Admitted { app } => Some(*app),
+            Input::Listed { .. } | Input::Tick | Input::Interrupted(_) | Input::LeaseLost => None,
+        }
+    }
 }

@@ -42,6 +42,10 @@ pub enum Event {
     Refreshed {
         app: AppIx,
     },
+    /// Whoever else has a say in when the step may start has agreed. It starts when its turn comes.
+    Admitted {
+        app: AppIx,
+    },
     /// Something that the run cannot change keeps the step from syncing.
     Blocked {
         app: AppIx,
@@ -169,6 +173,7 @@ impl Event {
             | Event::Vouched { app }
             | Event::RefreshWanted { app }
             | Event::Refreshed { app }
+            | Event::Admitted { app }
             | Event::Blocked { app, .. }
             | Event::Unblocked { app }
             | Event::Syncing { app, .. }

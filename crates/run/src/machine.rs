@@ -152,6 +152,13 @@ impl Machine {
         }
     }
 
+    /// Lets no app start before somebody else has agreed, besides all that the run itself asks for.
+    #[must_use]
+    pub fn with_admission(mut self) -> Self {
+        self.steps.iter_mut().for_each(|step| step.admitted = false);
+        self
+    }
+
     #[must_use]
     pub fn plan(&self) -> &Arc<Plan> {
         &self.plan

@@ -172,6 +172,7 @@ impl Recorder {
             | Event::Vouched { .. }
             | Event::RefreshWanted { .. }
             | Event::Refreshed { .. }
+            | Event::Admitted { .. }
             | Event::Blocked { .. }
             | Event::Unblocked { .. }
             | Event::Accepted { .. }

@@ -78,6 +78,7 @@ pub fn platform(shape: Shape, chance: &mut Chance) -> Platform {
         source: None,
         bootstrap: None,
         teardown: tiphys_model::platform::TeardownPolicy::default(),
+        workflows: tiphys_model::platform::WorkflowMode::default(),
         argocd: ArgoCd {
             namespace: "argocd".to_owned(),
             application_namespaces: Vec::new(),

@@ -130,8 +130,7 @@ fn resolve_platform(
 ) -> Option<Platform> {
     let place = sources.iter().next().map(|(file, _)| Span::start_of(file))?;
     let (apps, graph) = resolve::resolve_apps(apps, Some(&head.groups), place, problems)?;
-    let Head { name, environment, source, argocd, bootstrap, policies, teardown, .. } = head;
-    Some(Platform { name, environment, source, argocd, bootstrap, policies, teardown, apps, graph })
+    Some(head.platform(apps, graph))
 }
 
 /// What of Argo CD's a file has.

@@ -16,7 +16,7 @@ pub(crate) mod teardown;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use tiphys_model::platform::{AppType, Hold};
+use tiphys_model::platform::{AppType, Hold, WorkflowMode};
 use tiphys_model::{AppName, GroupName, PlatformName, StackName};
 
 use crate::decode::{List, expected};
@@ -97,6 +97,9 @@ pub(crate) struct SpecDocument {
     /// What a teardown may remove besides the platform's own objects.
     #[cfg_attr(test, schemars(with = "TeardownDocument"))]
     pub(crate) teardown: Option<TeardownDocument>,
+    /// What a run on Argo Workflows consists of: one container, or also a node for each app.
+    #[cfg_attr(test, schemars(schema_with = "schema::workflows"))]
+    pub(crate) workflows: Option<WorkflowMode>,
     /// The apps, in named stacks.
     #[cfg_attr(test, schemars(with = "Vec<StackDocument>"))]
     pub(crate) stacks: Option<List<StackDocument>>,

@@ -44,12 +44,9 @@ pub const MAX_BYTES: u64 = 64 * 1024 * 1024;
 #[must_use]
 pub fn named(name: PlatformName, namespace: String) -> Platform {
     let nothing = document::SpecDocument::default();
-    let head = resolve::head(name, nothing, &mut Diagnostics::default());
-    let resolve::Head { name, environment, source, argocd, bootstrap, policies, teardown, .. } =
-        head;
-    let argocd = ArgoCd { namespace, has_root_app: true, ..argocd };
-    let (apps, graph) = (Vec::new(), Graph::new(0, &[]));
-    Platform { name, environment, source, argocd, bootstrap, policies, teardown, apps, graph }
+    let mut head = resolve::head(name, nothing, &mut Diagnostics::default());
+    head.argocd = ArgoCd { namespace, has_root_app: true, ..head.argocd };
+    head.platform(Vec::new(), Graph::new(0, &[]))
 }
 
 /// Reads the files of one platform: one file, or the files of a directory in byte order.

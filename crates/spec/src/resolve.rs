@@ -44,8 +44,7 @@ pub(crate) fn platform(
     }
     let head = head::merge(heads, unread, in_directory, problems);
     let (apps, graph) = resolve_apps(apps, head.as_ref().map(|h| &h.groups), place, problems)?;
-    let Head { name, environment, source, argocd, bootstrap, policies, teardown, .. } = head?;
-    Some(Platform { name, environment, source, argocd, bootstrap, policies, teardown, apps, graph })
+    Some(head?.platform(apps, graph))
 }
 
 /// The apps of all files, not yet resolved.

@@ -94,6 +94,10 @@ pub(crate) fn hold(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "enum": ["during-run", "always"], "default": "during-run" })
 }
 
+pub(crate) fn workflows(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "enum": ["single", "nodes"], "default": "single" })
+}
+
 pub(crate) fn access(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "enum": ["api", "kubernetes"], "default": "api" })
 }

@@ -4,6 +4,7 @@ mod bootstrap;
 mod cluster;
 mod configure;
 mod deploy;
+mod executor;
 mod format;
 mod health;
 mod init;
@@ -26,7 +27,8 @@ use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand, ValueHint};
 pub(crate) use bootstrap::BootstrapArgs;
 pub(crate) use cluster::ClusterArgs;
 pub(crate) use configure::{ConfigureArgs, CredentialsArgs, RotateArgs, SetupArgs};
-pub(crate) use deploy::{DeployArgs, EngineChoice};
+pub(crate) use deploy::{DeployArgs, EngineChoice, NodesGiven};
+pub(crate) use executor::{ExecutorArgs, ExecutorPart};
 pub(crate) use format::{DocumentFormat, RunFormat};
 pub(crate) use health::{HealthAction, HealthArgs, HealthTestArgs};
 pub(crate) use init::InitArgs;
@@ -130,7 +132,7 @@ pub(crate) enum Action {
     /// TIPHYS_SCOPE, TIPHYS_ENVIRONMENT and TIPHYS_ENGINE are optional. A teardown needs TIPHYS_CONFIRM
     /// with the platform's name. The cluster is that of KUBECONFIG, of TIPHYS_KUBECONFIG_BASE64, or the
     /// pod's own. All output is JSON, one object per line.
-    Executor,
+    Executor(ExecutorArgs),
     /// Print the JSON Schema of platform files
     Schema,
     /// Print a completion script for a shell

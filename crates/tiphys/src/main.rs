@@ -55,7 +55,9 @@ fn main() -> ExitCode {
 
 fn act(action: Action) -> Result<Exit, Failure> {
     match action {
-        Action::Executor => return commands::executor::run(|name| env::var_os(name)),
+        Action::Executor(args) => {
+            return commands::executor::run(&args, |name| env::var_os(name));
+        }
         Action::Attach(args) => return commands::attach::run(&args),
         Action::Bootstrap(args) => return commands::bootstrap::run(&args),
         Action::Deploy(args) => return commands::deploy::run(&args),

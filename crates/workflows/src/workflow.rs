@@ -53,8 +53,12 @@ fn seen<T>(found: Result<Option<T>, RequestError>) -> Result<Option<T>, RequestE
 }
 
 pub(crate) fn api(client: &Client, namespace: &str) -> Api<DynamicObject> {
-    let kind = GroupVersionKind::gvk("argoproj.io", "v1alpha1", "Workflow");
-    Api::namespaced_with(client.clone(), namespace, &ApiResource::from_gvk(&kind))
+    Api::namespaced_with(client.clone(), namespace, &kind("Workflow"))
+}
+
+/// A kind of Argo Workflows.
+pub(crate) fn kind(kind: &str) -> ApiResource {
+    ApiResource::from_gvk(&GroupVersionKind::gvk("argoproj.io", "v1alpha1", kind))
 }
 
 /// How it is going.

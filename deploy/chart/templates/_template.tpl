@@ -6,6 +6,16 @@
 {{- end -}}
 {{- end -}}
 
+{{- define "tiphys.nodes" -}}
+{{- dict
+      "image" (include "tiphys.image" .)
+      "imagePullPolicy" .Values.image.pullPolicy
+      "imagePullSecrets" .Values.image.pullSecrets
+      "nodeSelector" .Values.nodeSelector
+      "tolerations" .Values.tolerations
+    | toJson -}}
+{{- end -}}
+
 {{- define "tiphys.restricted" -}}
 { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: [ALL] } }
 {{- end -}}
@@ -122,6 +132,14 @@ spec:
           - { name: TIPHYS_SCOPE, value: "{{ "{{inputs.parameters.scope}}" }}" }
           - { name: TIPHYS_ENVIRONMENT, value: "{{ "{{inputs.parameters.environment}}" }}" }
           - { name: TIPHYS_NAMESPACE, value: "{{ "{{inputs.parameters.argocd-namespace}}" }}" }
+          {{- if eq .action "deploy" }}
+          # For platforms with `workflows: nodes`: the workflow that the nodes belong to, and their pod.
+          - { name: TIPHYS_ENGINE, value: workflows }
+          - { name: TIPHYS_WORKFLOW, value: "{{ "{{workflow.name}}" }}" }
+          - { name: TIPHYS_WORKFLOW_UID, value: "{{ "{{workflow.uid}}" }}" }
+          - name: TIPHYS_NODES
+            value: {{ include "tiphys.nodes" $root | quote }}
+          {{- end }}
           {{- if eq .action "teardown" }}
           - { name: TIPHYS_CONFIRM, value: "{{ "{{inputs.parameters.confirm}}" }}" }
           {{- end }}

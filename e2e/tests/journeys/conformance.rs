@@ -8,13 +8,18 @@ use std::time::Duration;
 use serde_json::Value;
 use tiphys_e2e::{Site, World, count, figure, seed, tiphys};
 use tiphys_lab::repository::{AppSource, Behaviour};
-use tiphys_model::platform::{Retry, Timeouts};
+use tiphys_model::platform::{Retry, Timeouts, WorkflowMode};
 use tiphys_sim::Chance;
 
 use crate::deploy::configure;
 use crate::workflows::install_chart;
 
-const ENGINES: [&str; 2] = ["local", "workflows"];
+/// What the platform of a way to deploy is called, the engine, and what a run on workflows has.
+const ENGINES: [(&str, &str, WorkflowMode); 3] = [
+    ("conf-local", "local", WorkflowMode::Single),
+    ("conf-single", "workflows", WorkflowMode::Single),
+    ("conf-nodes", "workflows", WorkflowMode::Nodes),
+];
 
 /// What is wrong with an app: how that is called in a rehearsal, and who does so in the cluster.
 const FAULTS: [(&str, Behaviour); 5] = [
@@ -34,16 +39,17 @@ pub(crate) async fn of_engines(world: Arc<World>) {
     for _ in 0..graphs {
         let graph = Graph::random(&mut chance);
         let rehearsed = graph.rehearse(&world).await;
-        for engine in ENGINES {
-            let deployed = graph.deploy(&world, engine).await;
-            assert_eq!(deployed, rehearsed, "{engine}: {graph:#?}");
+        let deployments = ENGINES.map(|engine| graph.deploy(&world, engine));
+        let deployed = futures::future::join_all(deployments).await;
+        for ((name, ..), deployed) in ENGINES.iter().zip(deployed) {
+            assert_eq!(deployed, rehearsed, "{name}: {graph:#?}");
         }
         apps += graph.apps.len();
         failed += rehearsed.apps.values().filter(|state| *state != "done").count();
     }
     figure(&format!(
         "{graphs} random platforms of {apps} apps, {failed} of which fail or are skipped: rehearsed, \
-         local and on workflows alike"
+         local, on workflows and with nodes alike"
     ));
 }
 
@@ -111,13 +117,17 @@ impl Graph {
         outcome
     }
 
-    async fn deploy(&self, world: &Arc<World>, engine: &str) -> Outcome {
-        let name = format!("conf-{engine}");
-        let mut site = Site::new(world, &name).await;
+    async fn deploy(
+        &self,
+        world: &Arc<World>,
+        (name, engine, mode): (&str, &str, WorkflowMode),
+    ) -> Outcome {
+        let mut site = Site::new(world, name).await;
         self.fill(&mut site);
+        site.platform.workflows = mode;
         site.commit("a random platform");
         configure(world, &site.platform_file()).await;
-        let args = ["deploy", "--engine", engine, "--platform", &name, "-o", "jsonl"];
+        let args = ["deploy", "--engine", engine, "--platform", name, "-o", "jsonl"];
         let outcome = outcome(&site, &tiphys::said(&tiphys::run(&args, &world.kubeconfig).await));
         site.close().await;
         outcome

@@ -56,6 +56,7 @@ fn runs() -> Vec<Case> {
     vec![
         Case::new("deploy_follows_the_order_and_is_idempotent", deploy::in_order),
         Case::new("deploy_on_argo_workflows", workflows::in_one_container),
+        Case::new("deploy_with_a_node_for_each_app", workflows::nodes::show_each_app),
         Case::new("a_workflow_is_cancelled_and_resumed", workflows::cancelled),
         Case::new("the_chart_is_installed_and_goes_away", workflows::chart).disruptive(),
         Case::new("a_workflow_that_is_retried_deploys_what_git_has", workflows::retried),
@@ -65,6 +66,7 @@ fn runs() -> Vec<Case> {
         Case::new("workflows_survive_disruptions", workflows::survival::of_everything)
             .disruptive()
             .soak(),
+        Case::new("nodes_survive_disruptions", workflows::survival::with_nodes).disruptive().soak(),
         Case::new("deploy_needs_no_api_of_argo_cd", deploy::through_fields),
         Case::new("deploy_tells_failures_apart_and_resumes", failure::in_every_way),
         Case::new("deploy_names_who_is_in_its_way", obstacle::of_others),

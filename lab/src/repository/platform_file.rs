@@ -1,7 +1,7 @@
 //! The platform file of a repository.
 
 use tiphys_model::duration;
-use tiphys_model::platform::{AppType, Hold};
+use tiphys_model::platform::{AppType, WorkflowMode};
 
 use super::scalar::{list, scalar};
 use super::{AppSource, PlatformRepository};
@@ -29,14 +29,12 @@ spec:
         project = scalar(&platform.project),
         root = scalar(&platform.root_project),
     );
-    let hold = platform.hold.map(|hold| match hold {
-        Hold::DuringRun => "during-run".to_owned(),
-        Hold::Always => "always".to_owned(),
-    });
+    let mode = Some(platform.workflows).filter(|mode| *mode != WorkflowMode::default());
     let settings = [
-        ("hold", hold),
+        ("hold", platform.hold.map(|hold| hold.as_str().to_owned())),
         ("concurrency", platform.concurrency.map(|number| number.to_string())),
         ("timeout", platform.timeout.map(duration::format)),
+        ("workflows", mode.map(|mode| mode.as_str().to_owned())),
     ];
     for (name, value) in settings {
         text.extend(value.map(|value| format!("  {name}: {value}\n")));
@@ -96,7 +94,7 @@ mod tests {
     use std::time::Duration;
 
     use tiphys_model::criterion::ResourceCriterion;
-    use tiphys_model::platform::{Backoff, Retry, Timeouts};
+    use tiphys_model::platform::{Backoff, Hold, Retry, Timeouts};
     use tiphys_model::{Criterion, Platform};
     use tiphys_spec::{Source, Sources};
 

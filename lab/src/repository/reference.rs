@@ -52,6 +52,7 @@ impl PlatformRepository {
             concurrency: Some(platform.policies.concurrency.get()),
             timeout: Some(platform.policies.timeout),
             carries_its_file: false,
+            workflows: platform.workflows,
             apps: apps.collect(),
         })
     }

@@ -61,6 +61,7 @@ fn platform(hold: Hold) -> Platform {
         source: None,
         bootstrap: None,
         teardown: tiphys_model::platform::TeardownPolicy::default(),
+        workflows: tiphys_model::platform::WorkflowMode::default(),
         argocd: ArgoCd {
             namespace: "argocd".to_owned(),
             application_namespaces: Vec::new(),

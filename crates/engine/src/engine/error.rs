@@ -8,6 +8,7 @@ use tiphys_run::Illegal;
 
 use tiphys_state::hold::HoldError;
 use tiphys_state::lease::LeaseError;
+use tiphys_workflows::NodesError;
 
 /// How Kubernetes names a ServiceAccount that it refuses something.
 const OF_KUBERNETES: &str = "User \"system:serviceaccount:";
@@ -31,6 +32,9 @@ pub enum RunError {
     Illegal(#[from] Illegal),
     WatchEnded,
     Watch(#[from] WatchError),
+    /// The nodes ended before their run.
+    NodesEnded,
+    Nodes(#[from] NodesError),
     Hold(#[from] HoldError),
     Lease(#[from] LeaseError),
 }
@@ -66,6 +70,12 @@ impl Explain for RunError {
                 "the watch on Applications ended",
                 "it must not end during a run",
             ),
+            RunError::NodesEnded => Explanation::new(
+                Exit::Failed,
+                "the workflow with the nodes of the run was left",
+                "it must be followed until the run ends",
+            ),
+            RunError::Nodes(error) => error.explain(),
             RunError::Watch(error) => error.explain(),
             RunError::Hold(error) => error.explain(),
             RunError::Lease(error) => error.explain(),

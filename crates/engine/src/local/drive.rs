@@ -8,13 +8,15 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use tiphys_model::{AppIx, AppName, Role};
 use tiphys_run::{
-    Action, Answer, Clock, Driver, Event, How, Input, Observation, Output, Phase, Time, Verdict,
+    Action, Answer, Clock, Driver, Event, How, Input, Observation, Output, Phase, Signal, Time,
+    Verdict,
 };
 use tiphys_state::lease::{Lease, LeaseError};
 use tiphys_state::tolerance::{Decision, Tolerance};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 use super::effects::Effects;
+use super::gatekeeper::{self, Admission, Reports};
 use super::kubernetes_events::EventPublisher;
 use super::probe_schedule::{ProbeRequest, ProbeResult, ProbeSchedule};
 use crate::engine::RunError;
@@ -75,6 +77,8 @@ pub(super) struct Local<'a> {
     pub(super) requests: BTreeMap<(AppIx, &'static str), Tolerance>,
     /// What was told to keep apps from being synced.
     pub(super) denied: BTreeMap<AppIx, Denied>,
+    /// Whom to tell how each app stands, if somebody has a say in when they start.
+    pub(super) reports: Option<Reports>,
 }
 
 /// The time that the runtime goes by.
@@ -87,6 +91,7 @@ impl Local<'_> {
         mut self,
         watch: impl futures::Stream<Item = WatchEvent>,
         mut inbox: UnboundedReceiver<Incoming>,
+        mut admissions: Option<UnboundedReceiver<Admission>>,
         lease: &Lease,
         signals: &mut Signals,
     ) -> Result<Verdict, RunError> {
@@ -114,6 +119,10 @@ impl Local<'_> {
                     Some(incoming) => self.on_incoming(incoming)?,
                     None => unreachable!("this run keeps a sender itself"),
                 },
+                admission = gatekeeper::next(&mut admissions) => self.step(match admission {
+                    Admission::App(app) => Input::Admitted { app },
+                    Admission::Stopped => Input::Interrupted(Signal::Interrupt),
+                })?,
                 event = watch.next() => match event {
                     Some(event) => self.on_watch_event(event)?,
                     None => return Err(RunError::WatchEnded),
@@ -319,7 +328,11 @@ impl Local<'_> {
 
     pub(super) fn step(&mut self, input: Input) -> Result<(), RunError> {
         let now = self.time();
+        let looked_at = input.app();
         let Output { events, effects } = self.driver.step(now, input)?;
+        if let Some(reports) = &mut self.reports {
+            reports.tell(&self.driver, looked_at, &events);
+        }
         for event in events {
             if let Some(app) = event.app() {
                 if !self.leaves_no_trace(&event, app) {

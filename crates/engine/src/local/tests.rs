@@ -105,7 +105,7 @@ async fn run_platform(server: &Server, action: Action, platform: Platform) -> En
         _ => {}
     };
     let began = Instant::now();
-    let run = super::run(setup, &lease, &mut signals, &events, &updates);
+    let run = super::run(setup, None, &lease, &mut signals, &events, &updates);
     let limit = Duration::from_secs(3600);
     let verdict = tokio::time::timeout(limit, run).await.expect("it ends");
     let took = began.elapsed();

@@ -80,7 +80,7 @@ pub fn render(
             trust_hosts(&mut objects, given.known_hosts.as_deref());
             let_kustomize_use_helm(&mut objects);
         }
-        PrimitiveName::Workflows => enable_plugins(&mut objects),
+        PrimitiveName::Workflows => prepare_for_nodes(&mut objects),
         PrimitiveName::Events => {}
     }
     let mirrored = images::executor(primitive, &bootstrap.images);
@@ -202,15 +202,11 @@ fn let_kustomize_use_helm(objects: &mut [Value]) {
     }
 }
 
-/// Runs on Argo Workflows are executed by a plugin, and upstream's role lacks what the controller
-/// needs for one: without it a workflow stalls for ever after a few nodes.
-fn enable_plugins(objects: &mut [Value]) {
-    const SETTINGS: [(&str, &str); 3] = [
-        ("ARGO_EXECUTOR_PLUGINS", "true"),
-        // How long a finished node waits to be noticed; ten seconds unless set.
-        ("ARGO_AGENT_PATCH_RATE", "1s"),
-        ("DEFAULT_REQUEUE_TIME", "1s"),
-    ];
+/// Runs may have a node for each app. Upstream's role lacks what the controller needs to tidy up after
+/// nodes that have ended.
+fn prepare_for_nodes(objects: &mut [Value]) {
+    // How long a finished node waits to be noticed; ten seconds unless set.
+    const NOTICED: (&str, &str) = ("DEFAULT_REQUEUE_TIME", "1s");
     for object in objects {
         match (kind(object), name(object)) {
             ("Deployment", "workflow-controller") => {
@@ -220,10 +216,8 @@ fn enable_plugins(objects: &mut [Value]) {
                     container["env"] = json!([]);
                 }
                 let Some(variables) = container["env"].as_array_mut() else { continue };
-                for (name, value) in SETTINGS {
-                    variables.retain(|variable| variable["name"] != name);
-                    variables.push(json!({ "name": name, "value": value }));
-                }
+                variables.retain(|variable| variable["name"] != NOTICED.0);
+                variables.push(json!({ "name": NOTICED.0, "value": NOTICED.1 }));
             }
             ("ClusterRole" | "Role", "argo-cluster-role" | "argo-role") => {
                 if let Some(rules) = object["rules"].as_array_mut() {

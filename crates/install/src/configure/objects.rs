@@ -56,7 +56,7 @@ pub(super) fn desired(
     desired.extend(made.map(|project| own(projects::of_apps(platform, project))));
     desired.extend(source.map(|source| own(projects::of_root(platform, source))));
     desired.extend(roles::namespaces().map(own));
-    desired.extend(roles::accounts(platform).map(own));
+    desired.extend(roles::accounts(platform).into_iter().map(own));
     desired.extend(roles::roles(platform).into_iter().map(own));
     desired.extend(roles::cluster_roles(platform).into_iter().map(own));
     desired.extend(hold_policy::objects(platform).into_iter().map(own));
@@ -162,6 +162,7 @@ pub(crate) mod tests {
             }),
             bootstrap: None,
             teardown: tiphys_model::platform::TeardownPolicy::default(),
+            workflows: tiphys_model::platform::WorkflowMode::default(),
             argocd: ArgoCd {
                 namespace: "argocd".to_owned(),
                 application_namespaces: Vec::new(),

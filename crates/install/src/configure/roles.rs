@@ -8,7 +8,7 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use kube::api::ApiResource;
 use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
-use tiphys_model::platform::ArgoCdAccess;
+use tiphys_model::platform::{ArgoCdAccess, WorkflowMode};
 use tiphys_model::{Criterion, Platform, SecretName};
 
 use super::objects::cluster_metadata;
@@ -40,6 +40,7 @@ pub fn grants(platform: &Platform, account: Account) -> Grants {
         Account::Teardown => Purpose::Teardown,
         Account::Validate => return looking(platform),
         Account::Submit => return submitting(platform),
+        Account::Nodes => return keeping_nodes(platform),
     };
     let through_api = platform.argocd.access == ArgoCdAccess::Api;
     let mut here = in_argocd(platform, purpose);
@@ -57,7 +58,30 @@ pub fn grants(platform: &Platform, account: Account) -> Grants {
         let file = names::stored_file(&platform.argocd.namespace, &platform.name);
         records.push(only("", "configmaps", &[&file], &["get"]));
     }
-    Grants { here, beside, everywhere, records, own: in_workflow() }
+    let mut own = in_workflow();
+    if purpose == Purpose::Deploy && platform.workflows == WorkflowMode::Nodes {
+        own.extend(with_nodes());
+    }
+    Grants { here, beside, everywhere, records, own }
+}
+
+/// The workflow with a node for each app, and how the nodes stand.
+fn with_nodes() -> Vec<PolicyRule> {
+    vec![
+        any("argoproj.io", "workflows", &["create", "get", "list", "watch", "patch"]),
+        any("argoproj.io", "workflowtasksets", &["list", "watch"]),
+        any("argoproj.io", "workflowtasksets/status", &["patch"]),
+    ]
+}
+
+/// What Argo Workflows asks of the account of its agent, and whether the run is still there.
+fn keeping_nodes(platform: &Platform) -> Grants {
+    let lease = only("coordination.k8s.io", "leases", &[&names::own(platform)], &["get"]);
+    let own = vec![
+        any("argoproj.io", "workflowtasksets", &["list", "watch"]),
+        any("argoproj.io", "workflowtasksets/status", &["patch"]),
+    ];
+    Grants { own, here: vec![lease], ..Grants::default() }
 }
 
 /// The records of runs. Their names are not known before.
@@ -240,10 +264,34 @@ pub(super) fn namespaces() -> [Value; 2] {
 }
 
 /// The accounts.
-pub(super) fn accounts(platform: &Platform) -> [Value; 4] {
-    Account::ALL.map(|account| {
+pub(super) fn accounts(platform: &Platform) -> Vec<Value> {
+    let mut objects = Vec::new();
+    for account in wanted(platform) {
         let metadata = in_namespace(platform, account, account.namespace());
-        json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata })
+        objects.push(json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata }));
+        if account == Account::Nodes {
+            objects.push(agent_token(platform));
+        }
+    }
+    objects
+}
+
+fn wanted(platform: &Platform) -> impl Iterator<Item = Account> {
+    Account::ALL.into_iter().filter(|account| account.is_wanted(platform))
+}
+
+/// Argo Workflows mounts this Secret, by its name, into the pod of its agent. Kubernetes fills it.
+fn agent_token(platform: &Platform) -> Value {
+    let account = Account::Nodes;
+    let mut metadata = in_namespace(platform, account, account.namespace());
+    let name = account.name(platform);
+    metadata["name"] = format!("{name}.service-account-token").into();
+    metadata["annotations"] = json!({ "kubernetes.io/service-account.name": name });
+    json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata,
+        "type": "kubernetes.io/service-account-token",
     })
 }
 
@@ -251,7 +299,7 @@ pub(super) fn accounts(platform: &Platform) -> [Value; 4] {
 /// namespace, and so have all.
 pub(super) fn roles(platform: &Platform) -> Vec<Value> {
     let mut objects = Vec::new();
-    for account in Account::ALL {
+    for account in wanted(platform) {
         for (namespace, rules) in places(platform, account) {
             let metadata = in_namespace(platform, account, &namespace);
             objects.push(role("Role", &metadata, &rules));
@@ -289,7 +337,7 @@ pub(super) fn cluster_roles(platform: &Platform) -> Vec<Value> {
         ];
         objects.into_iter().filter(move |_| !rules.is_empty())
     };
-    Account::ALL.into_iter().flat_map(of).collect()
+    wanted(platform).flat_map(of).collect()
 }
 
 /// What there may be of the accounts, all under their names: where, and of which version and kind. First

@@ -15,7 +15,7 @@ use tiphys_model::graph::Edge;
 use tiphys_model::platform::{
     Allowed, AppType, ArgoCd, ArgoCdAccess, Backoff, Dependency, Destination, DestinationCluster,
     Environment, Group, GroupKind, Hold, Policies, Retry, Source, SourceTool, TeardownPolicy,
-    Timeouts,
+    Timeouts, WorkflowMode,
 };
 use tiphys_model::{
     App, AppIx, AppName, Criterion, Graph, GroupName, NamespaceName, Platform, PlatformName, Scope,
@@ -55,6 +55,7 @@ pub(crate) fn platforms() -> impl Strategy<Value = Platform> {
                 argocd: ArgoCd { has_root_app: source.is_some(), ..argocd.clone() },
                 policies: policies.clone(),
                 teardown: teardown.clone(),
+                workflows: WorkflowMode::default(),
                 graph: graph(&apps),
                 apps,
             };

@@ -60,6 +60,12 @@ impl Machine {
                 Ok(())
             }
             Event::Refreshed { app } => self.refreshed(*app),
+            Event::Admitted { app } => {
+                let step = &mut self.steps[app.position()];
+                require(!step.admitted, "it has been admitted")?;
+                step.admitted = true;
+                Ok(())
+            }
             Event::Blocked { app, why } => {
                 self.steps[app.position()].held_up.get_or_insert((at, why.clone()));
                 Ok(())
@@ -328,6 +334,7 @@ impl Machine {
         planted!(OneDoneIsEnough => let satisfied = true);
         planted!(RemoveAllAtOnce => let satisfied = true);
         require(satisfied, "what it waits for is not satisfied")?;
+        require(self.step(app).admitted, "it has not been admitted")?;
         require(self.queue.first() == Some(app), "it is not its turn")
     }
 

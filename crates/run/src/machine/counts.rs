@@ -66,6 +66,7 @@ impl Machine {
         let ready = self.run.begun
             && step.phase == Phase::Waiting
             && met
+            && step.admitted
             && decided
             && self.role(app) == Role::Act;
         if ready == step.queued {

@@ -27,6 +27,8 @@ pub(crate) enum Trigger {
     /// Something about the app is new, or its timer is due.
     Look(AppIx),
     Answer(AppIx, Answer),
+    /// Others let the app start.
+    Admission(AppIx),
     /// An event was applied; it may have consequences for others.
     Applied(Event),
     /// The run's own deadline has passed.
@@ -45,6 +47,10 @@ impl Machine {
             Trigger::Begin { held, clock } => self.begin_run(seen, *held, *clock),
             Trigger::Look(app) => self.look(now, seen[app.position()].as_deref(), *app),
             Trigger::Answer(app, answer) => self.answer(now, *app, answer),
+            Trigger::Admission(app) => {
+                let waits = !self.step(*app).admitted && !self.step(*app).is_over();
+                waits.then_some(Event::Admitted { app: *app }).into_iter().collect()
+            }
             Trigger::Applied(event) => self.follow_up(now, seen, event),
             Trigger::Deadline => self.run_out_of_time(seen),
             Trigger::Interrupt(signal) => self.interrupt(seen, *signal),

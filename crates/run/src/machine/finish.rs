@@ -68,14 +68,16 @@ impl Machine {
         events
     }
 
-    fn pending(&self, app: AppIx, seen: Option<&Observation>) -> Pending {
+    /// What a step that is not over waits for.
+    #[must_use]
+    pub fn pending(&self, app: AppIx, seen: Option<&Observation>) -> Pending {
         let step = self.step(app);
         match &step.phase {
             Phase::Syncing(syncing) => match &syncing.unanswered {
                 Some(unanswered) => Pending::Answer { message: unanswered.message.clone() },
                 None => Pending::Sync,
             },
-            Phase::Retrying { .. } => match &step.held_up {
+            Phase::Waiting | Phase::Retrying { .. } => match &step.held_up {
                 Some((_, BlockedBy::Operation { by })) => {
                     Pending::ForeignOperation { by: by.clone().into() }
                 }
@@ -90,11 +92,9 @@ impl Machine {
                 let missing = seen.and_then(|seen| self.missing(app, seen, converging));
                 Pending::Gate { missing }
             }
-            Phase::Waiting
-            | Phase::Done { .. }
-            | Phase::Failed(_)
-            | Phase::Skipped(_)
-            | Phase::Removed { .. } => Pending::Gate { missing: None },
+            Phase::Done { .. } | Phase::Failed(_) | Phase::Skipped(_) | Phase::Removed { .. } => {
+                Pending::Gate { missing: None }
+            }
         }
     }
 

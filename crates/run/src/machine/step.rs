@@ -17,6 +17,8 @@ pub struct Step {
     pub phase: Phase,
     /// How many of its prerequisites are not satisfied now.
     pub(super) unmet: usize,
+    /// Nobody but the run has a say in when it starts, or they have agreed.
+    pub(super) admitted: bool,
     /// Stands in the start queue.
     pub(super) queued: bool,
     pub(super) refresh: Refresh,
@@ -173,6 +175,7 @@ impl Step {
         Step {
             phase: Phase::Waiting,
             unmet,
+            admitted: true,
             queued: false,
             refresh: Refresh::default(),
             trouble: None,

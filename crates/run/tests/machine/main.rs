@@ -7,6 +7,7 @@
     reason = "in the helpers of a test, a panic is the report"
 )]
 
+mod admission;
 mod attempts;
 mod beginnings;
 mod causes;

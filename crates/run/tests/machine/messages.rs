@@ -30,6 +30,7 @@ fn what(plan: &Plan, event: &Event) -> String {
         Event::Vouched { app } => of(app, "vouched for"),
         Event::RefreshWanted { app } => of(app, "refresh wanted"),
         Event::Refreshed { app } => of(app, "refreshed"),
+        Event::Admitted { app } => of(app, "admitted"),
         Event::Blocked { app, why: BlockedBy::Operation { by } } => {
             of(app, &format!("held up by {by}"))
         }

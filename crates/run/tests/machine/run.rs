@@ -64,9 +64,29 @@ impl Run {
         clock: Clock,
         look: impl Fn(&str) -> Option<Observation>,
     ) -> Self {
+        Run::of(Machine::new(plan.clone(), action, 1), clock, look)
+    }
+
+    /// A deployment in which somebody else has a say, of Applications as in `deploy`.
+    pub(crate) fn admitted(plan: &Arc<Plan>) -> Self {
+        let machine = Machine::new(plan.clone(), Action::Deploy, 1).with_admission();
+        let mut run = Run::of(machine, Clock::default(), |_| Some(fresh()));
+        for app in &plan.apps {
+            run.refreshed(app.app.name.as_str());
+        }
+        run
+    }
+
+    pub(crate) fn admit(&mut self, name: &str) {
+        let app = self.app(name);
+        self.tell(Input::Admitted { app });
+    }
+
+    fn of(machine: Machine, clock: Clock, look: impl Fn(&str) -> Option<Observation>) -> Self {
+        let plan = machine.plan().clone();
         let apps: Vec<_> = plan.apps.iter().map(|app| look(app.app.name.as_str())).collect();
         let mut run = Run {
-            driver: Driver::new(Machine::new(plan.clone(), action, 1)),
+            driver: Driver::new(machine),
             now: Time::START,
             version: 1,
             apps: apps.clone(),

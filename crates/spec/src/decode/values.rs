@@ -6,7 +6,7 @@ use std::time::Duration;
 use tiphys_expression::{Expression, ExpressionError};
 use tiphys_model::bootstrap::Installer;
 use tiphys_model::duration::{self, DurationError};
-use tiphys_model::platform::{AppType, ArgoCdAccess, Hold};
+use tiphys_model::platform::{AppType, ArgoCdAccess, Hold, WorkflowMode};
 use tiphys_model::{
     AppName, GroupName, NameError, NamespaceName, PlatformName, SecretName, StackName,
 };
@@ -289,6 +289,13 @@ impl Decode for Installer {
     fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
         let words = Installer::ALL.map(|installer| (installer.as_str(), installer));
         word(node, "an installer", &words, problems)
+    }
+}
+
+impl Decode for WorkflowMode {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let words = WorkflowMode::ALL.map(|mode| (mode.as_str(), mode));
+        word(node, "a mode of runs on Argo Workflows", &words, problems)
     }
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tiphys_model::platform::{
     Allowed, ArgoCd, ArgoCdAccess, Destination, DestinationCluster, Environment, Group, Hold,
-    Policies, Source, SourceTool, TeardownPolicy,
+    Policies, Source, SourceTool, TeardownPolicy, WorkflowMode,
 };
-use tiphys_model::{Bootstrap, GroupName, NamespaceName, PlatformName};
+use tiphys_model::{App, Bootstrap, Graph, GroupName, NamespaceName, Platform, PlatformName};
 
 use super::{bootstrap, positive, server};
 use crate::decode::List;
@@ -28,7 +28,26 @@ pub(crate) struct Head {
     pub(crate) bootstrap: Option<Bootstrap>,
     pub(crate) policies: Policies,
     pub(crate) teardown: TeardownPolicy,
+    pub(crate) workflows: WorkflowMode,
     pub(crate) groups: Groups,
+}
+
+impl Head {
+    /// The platform with these apps.
+    pub(crate) fn platform(self, apps: Vec<App>, graph: Graph) -> Platform {
+        Platform {
+            name: self.name,
+            environment: self.environment,
+            source: self.source,
+            argocd: self.argocd,
+            bootstrap: self.bootstrap,
+            policies: self.policies,
+            teardown: self.teardown,
+            workflows: self.workflows,
+            apps,
+            graph,
+        }
+    }
 }
 
 /// The groups that apps may name.
@@ -163,6 +182,7 @@ pub(crate) fn resolve(name: PlatformName, spec: SpecDocument, problems: &mut Dia
         argocd,
         policies,
         teardown,
+        workflows: spec.workflows.unwrap_or_default(),
         groups: Groups { names, incomplete: given.incomplete },
     }
 }

@@ -123,6 +123,7 @@ fn annotated(platform: Platform) -> Platform {
             timeout: std::time::Duration::from_secs(3 * 3600),
         },
         teardown: tiphys_model::platform::TeardownPolicy::default(),
+        workflows: tiphys_model::platform::WorkflowMode::default(),
         apps: platform.apps.into_iter().map(bare).collect(),
         ..platform
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use tiphys_model::graph::Edge;
 use tiphys_model::platform::{
     Allowed, ArgoCd, ArgoCdAccess, Environment, Group, GroupKind, Hold, Policies, TeardownPolicy,
+    WorkflowMode,
 };
 use tiphys_model::{ApiServer, AppIx, Graph, GroupName, NamespaceName, Platform, PlatformName};
 
@@ -132,6 +133,8 @@ impl DeployedGraph {
             bootstrap: None,
             argocd: self.settings.argocd(namespace),
             teardown: TeardownPolicy { disposable: self.settings.disposable.clone() },
+            // Only runs ask, which are given the platform file.
+            workflows: WorkflowMode::default(),
             apps: apps.collect::<Option<_>>().ok_or_else(garbled)?,
             policies,
             graph,

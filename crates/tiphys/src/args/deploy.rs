@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueEnum, ValueHint};
+use tiphys_workflows::{AgentPod, Owner};
 
 use super::{ClusterArgs, CredentialsArgs, OwnPlatformArgs, ReportArgs, RunFormat, parse_duration};
 
@@ -45,6 +46,16 @@ pub(crate) struct DeployArgs {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: RunFormat,
+    /// The workflow that this is a step of; no flag says it.
+    #[arg(skip)]
+    pub(crate) nodes: Option<NodesGiven>,
+}
+
+/// What a run needs to know to have a node for each app.
+#[derive(Debug, Clone)]
+pub(crate) struct NodesGiven {
+    pub(crate) owner: Owner,
+    pub(crate) pod: AgentPod,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -82,6 +82,7 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
         prune: false,
         files: RunFiles::default(),
         format: RunFormat::Text,
+        nodes: None,
     };
     deployment.run()
 }

@@ -9,13 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tiphys_cluster::{Access, Cause};
-use tiphys_engine::{Check, Deploy, Engine, PlatformFiles, Refused};
+use tiphys_engine::{Check, Deploy, Engine, Nodes, PlatformFiles, Refused};
 use tiphys_install::bootstrap::{Adoption, ChangedPin, Standing, is_bootstrapped, standing};
+use tiphys_model::platform::WorkflowMode;
 use tiphys_model::{Exit, Plan, Platform};
 use tiphys_plan::Reach;
 use tiphys_run::{Action, Verdict};
 
-use crate::args::{DeployArgs, EngineChoice, RunFormat};
+use crate::args::{DeployArgs, EngineChoice, NodesGiven, RunFormat};
 use crate::cluster_record::ClusterRecord;
 use crate::commands::bootstrap::{self, Phase1};
 use crate::commands::plan::plan_reaching;
@@ -82,6 +83,7 @@ fn deploy(args: &DeployArgs, moved: &Arc<AtomicBool>) -> Result<Exit, Failure> {
         files: run_files,
         format: args.output,
         again: format!("tiphys deploy{}", args.platform.repeat()),
+        nodes: args.nodes.clone(),
     };
     deployment.run()
 }
@@ -168,6 +170,8 @@ pub(crate) struct Deployment {
     pub(crate) format: RunFormat,
     /// The command that resumes.
     pub(crate) again: String,
+    /// The workflow that this is a step of.
+    pub(crate) nodes: Option<NodesGiven>,
 }
 
 impl Deployment {
@@ -180,11 +184,11 @@ impl Deployment {
         let record =
             Record::new(Action::Deploy, &plan, events).and_in(cluster).and_progress(progress);
         let check = self.origin.map(|origin| origin.check(&platform));
-        let (deployed, to) = (platform.clone(), access.clone());
+        let (deployed, to, nodes) = (platform.clone(), access.clone(), self.nodes);
         let verdict = display.follow(record, move |tell| {
             runtime::block_on(async {
                 let (client, place) = (to.client().await?, to.place());
-                let (platform, engine) = (deployed, Engine::Local);
+                let (platform, engine) = (deployed.clone(), engine(&deployed, nodes));
                 let deploy = Deploy { client, place, platform, plan, engine, identity, check };
                 Ok(Box::pin(deploy.run(tell)).await?)
             })
@@ -199,6 +203,16 @@ impl Deployment {
         }
         let pruned = prune::run(access, &platform, format)?;
         Ok(if pruned == Exit::Done { ended } else { pruned })
+    }
+}
+
+/// With nodes, if the platform wants them and this is a step of a workflow.
+fn engine(platform: &Platform, nodes: Option<NodesGiven>) -> Engine {
+    match (platform.workflows, nodes) {
+        (WorkflowMode::Nodes, Some(NodesGiven { owner, pod })) => {
+            Engine::Nodes(Box::new(Nodes::of(platform, owner, pod)))
+        }
+        (WorkflowMode::Single | WorkflowMode::Nodes, _) => Engine::Local,
     }
 }
 

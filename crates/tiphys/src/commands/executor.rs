@@ -3,6 +3,8 @@
 //! Nothing of the environment counts but the variables that are named here: the same call means the
 //! same wherever it is made.
 
+mod plugin;
+
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,13 +15,15 @@ use base64::prelude::BASE64_STANDARD;
 use clap::Parser;
 use tiphys_cluster::{KubeconfigSource, names};
 use tiphys_model::Exit;
+use tiphys_workflows::Owner;
 
-use crate::args::{Action, Args, DeployArgs};
+use crate::args::{Action, Args, DeployArgs, ExecutorArgs, ExecutorPart, NodesGiven};
 use crate::failure::Failure;
 use crate::variables::first_line;
 use crate::{commands, git, input, output, progress_file};
 
 const KUBECONFIG_TEXT: &str = "TIPHYS_KUBECONFIG_BASE64";
+const NAME_OF_PLATFORM: &str = "set it to the name of the platform";
 const ACTIONS: &str = "set it to deploy, validate or teardown";
 /// For a cluster that has no root app yet. What it names relative to itself is mounted beside it.
 const MOUNTED_FILE: &str = "/var/run/tiphys/platform/platform.yaml";
@@ -28,10 +32,16 @@ const LONGEST_WAIT: Duration = Duration::from_secs(3 * 60 * 60);
 /// Where Kubernetes tells a pod its namespace.
 const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
-pub(crate) fn run(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    args: &ExecutorArgs,
+    lookup: impl Fn(&str) -> Option<OsString>,
+) -> Result<Exit, Failure> {
     output::speak_json();
+    if args.part == Some(ExecutorPart::Plugin) {
+        return plugin::run(&Variables(lookup));
+    }
     let progress = lookup(progress_file::VARIABLE).map(PathBuf::from);
-    let Order { action, kubeconfig } = Order::read(lookup)?;
+    let Order { action, kubeconfig } = Order::read(&Variables(lookup))?;
     let in_pod = matches!(kubeconfig, KubeconfigSource::Pod);
     match action {
         Action::Deploy(mut args) => {
@@ -102,18 +112,10 @@ struct Order {
 }
 
 impl Order {
-    fn read(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Failure> {
-        let variable = |name: &str| match lookup(name).map(OsString::into_string) {
-            Some(Ok(text)) if text.is_empty() => Ok(None),
-            Some(Ok(text)) => Ok(Some(text)),
-            Some(Err(_)) => Err(wrong(name, "it is not UTF-8", "set it again")),
-            None => Ok(None),
-        };
-        let required = |name: &str, next: &str| {
-            variable(name)?.ok_or_else(|| wrong(name, "it is not set", next))
-        };
-        let action = required("TIPHYS_ACTION", ACTIONS)?;
-        let platform = required("TIPHYS_PLATFORM", "set it to the name of the platform")?;
+    fn read(variables: &Variables<impl Fn(&str) -> Option<OsString>>) -> Result<Self, Failure> {
+        let variable = |name: &str| variables.get(name);
+        let action = variables.required("TIPHYS_ACTION", ACTIONS)?;
+        let platform = variables.required("TIPHYS_PLATFORM", NAME_OF_PLATFORM)?;
         let format = match action.as_str() {
             "deploy" | "teardown" => "jsonl",
             "validate" => "json",
@@ -125,10 +127,14 @@ impl Order {
                 });
             }
         };
-        if let Some(engine) = variable("TIPHYS_ENGINE")?.filter(|engine| engine != "local") {
-            let why = format!("`{engine}` is not an engine of this version");
-            return Err(wrong("TIPHYS_ENGINE", &why, "set it to local, or unset it"));
-        }
+        let nodes = match variable("TIPHYS_ENGINE")?.as_deref() {
+            None | Some("local") => None,
+            Some("workflows") => Some(nodes(variables)?),
+            Some(engine) => {
+                let why = format!("`{engine}` is not an engine of this version");
+                return Err(wrong("TIPHYS_ENGINE", &why, "set it to local, or unset it"));
+            }
+        };
         let mut words = vec!["tiphys".to_owned(), action.clone(), format!("-o={format}")];
         words.push(format!("--platform={platform}"));
         words.extend(variable("TIPHYS_SCOPE")?.map(|scope| format!("--scope={scope}")));
@@ -149,7 +155,42 @@ impl Order {
             (None, Some(text)) => decoded(&text)?,
             (None, None) => KubeconfigSource::Pod,
         };
-        Ok(Order { action: args.action, kubeconfig })
+        let mut action = args.action;
+        if let Action::Deploy(args) = &mut action {
+            args.nodes = nodes;
+        }
+        Ok(Order { action, kubeconfig })
+    }
+}
+
+/// The workflow that this is a step of, as the chart's template says it.
+fn nodes(variables: &Variables<impl Fn(&str) -> Option<OsString>>) -> Result<NodesGiven, Failure> {
+    const TEMPLATE: &str = "use the templates of the chart, or unset TIPHYS_ENGINE";
+    let owner = Owner {
+        name: variables.required("TIPHYS_WORKFLOW", TEMPLATE)?,
+        uid: variables.required("TIPHYS_WORKFLOW_UID", TEMPLATE)?,
+    };
+    let pod = variables.required("TIPHYS_NODES", TEMPLATE)?;
+    let pod = serde_json::from_str(&pod);
+    let pod = pod.map_err(|error| wrong("TIPHYS_NODES", &error.to_string(), TEMPLATE))?;
+    Ok(NodesGiven { owner, pod })
+}
+
+/// The environment, as far as it counts.
+pub(super) struct Variables<L>(L);
+
+impl<L: Fn(&str) -> Option<OsString>> Variables<L> {
+    /// One that is empty counts as not set.
+    pub(super) fn get(&self, name: &str) -> Result<Option<String>, Failure> {
+        match (self.0)(name).map(OsString::into_string) {
+            Some(Ok(text)) => Ok(Some(text).filter(|text| !text.is_empty())),
+            Some(Err(_)) => Err(wrong(name, "it is not UTF-8", "set it again")),
+            None => Ok(None),
+        }
+    }
+
+    pub(super) fn required(&self, name: &str, next: &str) -> Result<String, Failure> {
+        self.get(name)?.ok_or_else(|| wrong(name, "it is not set", next))
     }
 }
 
@@ -173,7 +214,7 @@ mod tests {
 
     fn order(variables: &[(&str, &str)]) -> Result<Order, Failure> {
         let found = |name: &str| variables.iter().find(|(known, _)| *known == name);
-        Order::read(|name| found(name).map(|(_, value)| value.into()))
+        Order::read(&Variables(|name: &str| found(name).map(|(_, value)| value.into())))
     }
 
     #[test]

@@ -11,9 +11,10 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, EvictParams, ListParams};
 use kube::{Api, ResourceExt};
 use tiphys_e2e::{Site, World, count, figure, seed, tiphys};
+use tiphys_model::platform::WorkflowMode;
 use tiphys_sim::Chance;
 
-use super::{install_chart, submitted};
+use super::{install_chart, nodes, submitted};
 use crate::audit::Mark;
 use crate::deploy::configure;
 use crate::outage::silence;
@@ -28,8 +29,13 @@ enum Disruption {
     OutOfMemory,
     ControllerKilled,
     ApiServerAway,
+    /// The pod that keeps nodes open.
+    AgentDeleted,
+    AgentEvicted,
+    PluginKilled,
 }
 
+/// For runs without nodes.
 const ALL: [Disruption; 6] = [
     Disruption::PodDeleted,
     Disruption::PodEvicted,
@@ -41,18 +47,34 @@ const ALL: [Disruption; 6] = [
 
 /// One of them, which a pod cannot foresee.
 pub(crate) async fn of_a_deleted_pod(world: Arc<World>) {
-    of(world, "wf-lost", &[Disruption::PodDeleted], 1).await;
+    of(world, "wf-lost", WorkflowMode::Single, &[Disruption::PodDeleted], 1).await;
+}
+
+/// The same, and what only nodes can suffer.
+pub(crate) async fn with_nodes(world: Arc<World>) {
+    const AGENTS: [Disruption; 3] =
+        [Disruption::AgentDeleted, Disruption::AgentEvicted, Disruption::PluginKilled];
+    let disruptions = [&AGENTS[..], &ALL].concat();
+    let times = count("TIPHYS_E2E_DISRUPTIONS", 1);
+    of(world, "wf-nodes-all", WorkflowMode::Nodes, &disruptions, times).await;
 }
 
 /// All of them; a soak sets `TIPHYS_E2E_DISRUPTIONS=10`.
 pub(crate) async fn of_everything(world: Arc<World>) {
-    of(world, "wf-all", &ALL, count("TIPHYS_E2E_DISRUPTIONS", 1)).await;
+    of(world, "wf-all", WorkflowMode::Single, &ALL, count("TIPHYS_E2E_DISRUPTIONS", 1)).await;
 }
 
-async fn of(world: Arc<World>, name: &str, disruptions: &[Disruption], times: u32) {
+async fn of(
+    world: Arc<World>,
+    name: &str,
+    mode: WorkflowMode,
+    disruptions: &[Disruption],
+    times: u32,
+) {
     let mut chance = Chance::new(seed());
     let mut site = Site::reference(&world, name, Duration::from_secs(2)).await;
     site.platform.carries_its_file = true;
+    site.platform.workflows = mode;
     let few = ["metallb", "metallb-config", "cert-manager", "cluster-issuers", "ingress-nginx"];
     let few = few.map(|app| format!("{name}-{app}"));
     site.platform.apps.retain(|app| few.contains(&app.name));
@@ -73,7 +95,10 @@ async fn of(world: Arc<World>, name: &str, disruptions: &[Disruption], times: u3
             let moment = chance.millis(0, 8_000);
             let run = format!("{name}-{generation}");
             let disrupted = async {
-                let pod = running(&world, &run).await;
+                let mut pod = running(&world, &format!("{OF}={run}")).await;
+                if disruption.strikes_agent() {
+                    pod = agent(&world, &site).await;
+                }
                 tokio::time::sleep(moment).await;
                 disruption.strike(&world, &pod).await;
             };
@@ -101,10 +126,31 @@ async fn of(world: Arc<World>, name: &str, disruptions: &[Disruption], times: u3
     site.close().await;
 }
 
-/// The pod of a workflow, once its executor runs.
-async fn running(world: &World, workflow: &str) -> Pod {
+/// The workflow of a pod, on that pod.
+const OF: &str = "workflows.argoproj.io/workflow";
+
+/// The pod that keeps the newest nodes of the platform open, once it runs.
+async fn agent(world: &World, site: &Site) -> Pod {
+    let open = async || {
+        let workflows = nodes::listed(site).await.into_iter();
+        let open = workflows.filter(|one| one.data["status"]["finishedAt"].is_null());
+        open.max_by_key(ResourceExt::creation_timestamp)
+    };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let workflow = loop {
+        if let Some(workflow) = open().await {
+            break workflow.name_any();
+        }
+        assert!(Instant::now() < deadline, "there are no nodes");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    };
+    running(world, &format!("{OF}={workflow}")).await
+}
+
+/// A pod with these labels, once it runs.
+async fn running(world: &World, labels: &str) -> Pod {
     let pods: Api<Pod> = Api::namespaced(world.client.clone(), "tiphys");
-    let list = ListParams::default().labels(&format!("workflows.argoproj.io/workflow={workflow}"));
+    let list = ListParams::default().labels(labels);
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let found = pods.list(&list).await.expect("a list").items.into_iter().next();
@@ -114,24 +160,36 @@ async fn running(world: &World, workflow: &str) -> Pod {
         if let Some(pod) = found.filter(runs) {
             return pod;
         }
-        assert!(Instant::now() < deadline, "the workflow {workflow} has no pod");
+        assert!(Instant::now() < deadline, "there is no pod with {labels}");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
 
 impl Disruption {
+    fn strikes_agent(self) -> bool {
+        match self {
+            Disruption::AgentDeleted | Disruption::AgentEvicted | Disruption::PluginKilled => true,
+            Disruption::PodDeleted
+            | Disruption::PodEvicted
+            | Disruption::ExecutorKilled
+            | Disruption::OutOfMemory
+            | Disruption::ControllerKilled
+            | Disruption::ApiServerAway => false,
+        }
+    }
+
     async fn strike(self, world: &World, pod: &Pod) {
         let pods: Api<Pod> = Api::namespaced(world.client.clone(), "tiphys");
         let name = pod.name_any();
         match self {
             // It may have ended in time.
-            Disruption::PodDeleted => {
+            Disruption::PodDeleted | Disruption::AgentDeleted => {
                 pods.delete(&name, &DeleteParams::default()).await.ok();
             }
-            Disruption::PodEvicted => {
+            Disruption::PodEvicted | Disruption::AgentEvicted => {
                 pods.evict(&name, &EvictParams::default()).await.ok();
             }
-            Disruption::ExecutorKilled => {
+            Disruption::ExecutorKilled | Disruption::PluginKilled => {
                 for (pid, _) in executors(pod) {
                     Command::new("kill").args(["-9", &pid]).status().expect("kill can be started");
                 }

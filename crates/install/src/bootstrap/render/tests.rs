@@ -117,15 +117,15 @@ fn the_note_is_no_graph_of_any_platform() {
 }
 
 #[test]
-fn plugins_are_on_with_the_right_that_upstream_lacks() {
+fn nodes_that_end_are_noticed_soon_and_tidied_up() {
     let primitive = primitive(PrimitiveName::Workflows, "argo");
     let rendered = rendered(&bootstrap(false, &[]), &primitive, &given(WORKFLOWS)).unwrap();
     let role = find(&rendered, "ClusterRole", "argo-cluster-role");
     assert_eq!(role["rules"][0]["resources"], json!(["workflowtasksets/status"]));
     let controller = find(&rendered, "Deployment", "workflow-controller");
     let container = &controller["spec"]["template"]["spec"]["containers"][0];
-    let on = json!({ "name": "ARGO_EXECUTOR_PLUGINS", "value": "true" });
-    assert!(container["env"].as_array().unwrap().contains(&on));
+    let soon = json!({ "name": "DEFAULT_REQUEUE_TIME", "value": "1s" });
+    assert!(container["env"].as_array().unwrap().contains(&soon));
     assert_eq!(container["resources"]["limits"], json!({ "cpu": "500m", "memory": "512Mi" }));
     assert!(container["args"].as_array().unwrap().is_empty());
 }

@@ -163,8 +163,36 @@ fn who_deploys_and_who_tears_down_are_in_different_namespaces() {
     };
     assert_eq!(
         Account::ALL.map(own),
-        ["argocd tiphys", "argocd tiphys", "argocd tiphys-teardown tiphys", "argocd tiphys"]
+        [
+            "argocd tiphys",
+            "argocd tiphys",
+            "argocd tiphys-teardown tiphys",
+            "argocd tiphys",
+            "argocd tiphys",
+        ]
     );
+}
+
+#[test]
+fn a_platform_with_nodes_has_an_account_for_their_agent_and_may_submit_them() {
+    let single = platform("prod");
+    let nodes = Platform { workflows: WorkflowMode::Nodes, ..single.clone() };
+    let added: Vec<String> = shown(&accounts(&nodes)).split_off(shown(&accounts(&single)).len());
+    assert_eq!(
+        added,
+        [
+            "ServiceAccount tiphys tiphys.argocd.prod.nodes",
+            "Secret tiphys tiphys.argocd.prod.nodes.service-account-token",
+        ]
+    );
+    let may_submit = |platform: &Platform, account| {
+        let rules = grants(platform, account).own;
+        let workflows = |rule: &PolicyRule| rule.resources == Some(vec!["workflows".to_owned()]);
+        rules.iter().any(workflows)
+    };
+    assert!(may_submit(&nodes, Account::Deploy));
+    assert!(!may_submit(&single, Account::Deploy));
+    assert!(!may_submit(&nodes, Account::Nodes), "the agent only says how nodes stand");
 }
 
 #[test]
