@@ -14,10 +14,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::Serialize;
 use tiphys_model::platform::Hold as HoldPolicy;
-use tiphys_model::{AppIx, AppName, Health, Plan, PlatformName, Role, SyncStatus};
-
-use tiphys_run::Stamp;
-use tiphys_run::{Initiator, Observation, Operation};
+use tiphys_model::{AppIx, AppName, Health, Plan, PlatformName, Role, Scope, SyncStatus};
+use tiphys_run::{Action, Initiator, Observation, Operation, Stamp};
 
 pub use checklist::{Answer, Check, Known, checklist};
 pub use judge::{Judgement, State};
@@ -80,6 +78,9 @@ pub struct Status {
     pub hold: HoldStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunStatus>,
+    /// The newest run that is over; `None`: none is recorded, or nobody has looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_run: Option<LastRun>,
     /// In start order.
     pub apps: Vec<AppStatus>,
     pub bypasses: Vec<Bypass>,
@@ -105,6 +106,20 @@ pub struct RunStatus {
     pub holder: String,
     /// It ended without giving the Lease back.
     pub expired: bool,
+}
+
+/// A run that is over, as its record says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LastRun {
+    pub run: String,
+    pub action: Action,
+    pub scope: Scope,
+    pub started: Timestamp,
+    /// Its verdict, or `lost` if it has not said how it ended.
+    pub state: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub took_ms: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -193,6 +208,7 @@ impl Status {
             apps: roots.apps(plan, &judgements, situation, shown),
             bypasses: bypasses(plan, situation),
             root_causes: roots.causes(plan, &judgements, situation, shown),
+            last_run: None,
             leftovers: None,
         }
     }

@@ -3,9 +3,10 @@
 use std::fmt;
 
 use anstyle::Style;
-use tiphys_assess::status::{AppStatus, RootCause, State, Status};
-use tiphys_model::{AppName, Health, SyncStatus};
+use tiphys_assess::status::{AppStatus, LastRun, RootCause, State, Status};
+use tiphys_model::{AppName, Health, Scope, SyncStatus};
 
+use crate::clock::took;
 use crate::columns::{Align, Cell, columns};
 use crate::harmless::one_line;
 use crate::lines::chain;
@@ -32,6 +33,7 @@ impl fmt::Display for StatusReport<'_> {
         )?;
         hold(f, status)?;
         run(f, status)?;
+        last_run(f, status)?;
         causes(f, &status.root_causes)?;
         bypasses(f, status)?;
         writeln!(f)?;
@@ -116,6 +118,21 @@ fn run(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {
         return writeln!(f, "{word} {action} by {holder}; run it again to resume");
     }
     writeln!(f, "{} {action} by {holder}", paint(MARK, "in progress:"))
+}
+
+fn last_run(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {
+    let Some(LastRun { run, action, scope, started, state, took_ms }) = &status.last_run else {
+        return Ok(());
+    };
+    let of = match scope {
+        Scope::Platform => String::new(),
+        scope @ Scope::Parts(_) => format!(" of {scope}"),
+    };
+    let (state, run) = (one_line(state), one_line(run));
+    let took = took_ms.map(|millis| format!(" after {}", took(millis))).unwrap_or_default();
+    let started = started.strftime("%Y-%m-%d %H:%M:%SZ");
+    let label = paint(FAINT, "last run:");
+    writeln!(f, "{label} {}{of} {state}{took}, began {started} ({run})", action.as_str())
 }
 
 fn causes(f: &mut fmt::Formatter<'_>, causes: &[RootCause]) -> fmt::Result {
@@ -237,6 +254,7 @@ mod tests {
     use tiphys_assess::status::{Authority, Bypass, HoldStatus, PlatformPhase, RunStatus};
     use tiphys_model::PlatformName;
     use tiphys_model::platform::Hold;
+    use tiphys_run::Action;
 
     use super::*;
 
@@ -294,6 +312,14 @@ mod tests {
                 since: None,
                 affects: vec![name("api"), name("web")],
             }],
+            last_run: Some(LastRun {
+                run: "0123-3".to_owned(),
+                action: Action::Deploy,
+                scope: "stack:data".parse().unwrap(),
+                started: "2026-11-18T12:00:00Z".parse().unwrap(),
+                state: "failed".to_owned(),
+                took_ms: Some(62_000),
+            }),
             leftovers: Some(vec!["ConfigMap/a/b: `gone` has applied it".to_owned()]),
         }
     }
@@ -309,6 +335,7 @@ mod tests {
             authority,
             hold,
             run: None,
+            last_run: None,
             apps,
             bypasses,
             root_causes,

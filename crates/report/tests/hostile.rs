@@ -8,17 +8,17 @@ use tiphys_assess::preflight::cluster::{Inventory, Node};
 use tiphys_assess::preflight::resources::Resources;
 use tiphys_assess::preflight::{Findings, Report, Requirement, Section, Trouble};
 use tiphys_assess::status::{
-    Answer, AppStatus, Authority, Bypass, Check, HoldStatus, PlatformPhase, RootCause, RunStatus,
-    State, Status,
+    Answer, AppStatus, Authority, Bypass, Check, HoldStatus, LastRun, PlatformPhase, RootCause,
+    RunStatus, State, Status,
 };
 use tiphys_model::platform::Hold;
-use tiphys_model::{AppName, PlatformName};
+use tiphys_model::{AppName, PlatformName, Scope};
 use tiphys_report::{
     Ending, Notice, ObjectLine, ObjectState, Outcomes, OutcomesMarkdown, PreflightReport, Size,
     SkippedChecks, StatusReport, Summary, ValidateReport, WhyReport, difference, event_line, frame,
     object_table, render_diagnostics, render_notice, status_line, width,
 };
-use tiphys_run::{EventLine, Evidence, RunView, Time};
+use tiphys_run::{Action, EventLine, Evidence, RunView, Time};
 use tiphys_spec::{Source, Sources};
 
 const FORGED: &str = "error: forged";
@@ -140,6 +140,14 @@ fn status(text: &str) -> Status {
             apps: vec![name("db")],
         },
         run: Some(RunStatus { action: text.to_owned(), holder: text.to_owned(), expired: true }),
+        last_run: Some(LastRun {
+            run: text.to_owned(),
+            action: Action::Deploy,
+            scope: Scope::Platform,
+            started: "2026-11-18T12:00:00Z".parse().unwrap(),
+            state: text.to_owned(),
+            took_ms: None,
+        }),
         apps: vec![app],
         bypasses: vec![Bypass {
             app: text.to_owned(),

@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use tiphys_assess::status::{Situation, State, Status};
+use tiphys_assess::status::{LastRun, Situation, State, Status};
+use tiphys_cluster::Cause;
 use tiphys_engine::Leftover;
 use tiphys_evidence::Prober;
 use tiphys_inspect::status;
 use tiphys_model::{AppName, Exit, Scope};
-use tiphys_report::{Size, StatusReport, status_line};
+use tiphys_report::{RunState, Size, StatusReport, status_line};
 use tiphys_run::Signal;
+use tiphys_state::records::{Found, RecordStore};
 
 use crate::args::{DocumentFormat, StatusArgs};
+use crate::commands::runs::state;
 use crate::commands::validate::{Looked, json};
 use crate::failure::Failure;
 use crate::located::Prefer;
@@ -23,6 +26,7 @@ pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
     }
     let mut status = looked.status()?;
     status.leftovers = leftovers(&looked)?;
+    status.last_run = last_run(&looked, &status)?;
     match args.look.output {
         DocumentFormat::Json => json(&status)?,
         DocumentFormat::Text => output::text(|out| write!(out, "{}", StatusReport(&status)))?,
@@ -45,6 +49,36 @@ fn leftovers(looked: &Looked) -> Result<Option<Vec<String>>, Failure> {
             Ok(None)
         }
     }
+}
+
+/// The newest run that is over; nothing, if nobody may read records.
+fn last_run(looked: &Looked, status: &Status) -> Result<Option<LastRun>, Failure> {
+    let access = looked.args.cluster.access();
+    let namespace = &looked.platform.argocd.namespace;
+    let found = runtime::block_on(async {
+        let store = RecordStore::new(&access.client().await?);
+        Ok(store.list(namespace, Some(&looked.platform.name)).await)
+    })?;
+    let found = match found {
+        Ok(found) => found,
+        Err(error) => {
+            if error.cause() != Cause::Denied {
+                output::note(&format!("cannot read the records of runs: {error}"));
+            }
+            return Ok(None);
+        }
+    };
+    let holder = status.run.as_ref().filter(|run| !run.expired).map(|run| run.holder.as_str());
+    let runs = found.into_iter().map(|Found { head, .. }| (state(&head, holder), head));
+    let last = runs.into_iter().find(|(state, _)| *state != RunState::Running);
+    Ok(last.map(|(state, head)| LastRun {
+        state: state.as_str().to_owned(),
+        took_ms: head.finished.as_ref().map(|finished| finished.makespan_ms),
+        run: head.run,
+        action: head.action,
+        scope: head.scope,
+        started: head.started,
+    }))
 }
 
 /// As long as an app is there, a teardown would remove it as well.
