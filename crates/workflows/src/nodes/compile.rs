@@ -238,4 +238,4 @@ impl NodesRun<'_> {
 pub(super) const NODES_LABEL: &str = "tiphys.dev/nodes";
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -1,6 +1,9 @@
 //! Keeping a workflow with nodes beside a run: submitting it, telling it how the apps stand, and
 //! replacing one that has broken.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 use std::future::pending;
 use std::time::Duration;

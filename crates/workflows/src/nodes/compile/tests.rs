@@ -5,7 +5,7 @@ use tiphys_spec::{Source, Sources};
 
 use super::*;
 
-fn plan(apps: &str) -> Plan {
+pub(in crate::nodes) fn plan(apps: &str) -> Plan {
     let text = format!(
         "apiVersion: tiphys.dev/v1alpha1\nkind: Platform\nmetadata: {{name: prod}}\nspec:\n  \
          timeout: 1h\n  stacks:\n    - name: all\n      apps:\n{apps}"
@@ -30,13 +30,17 @@ fn platform_of(apps: usize) -> Plan {
     plan(&text)
 }
 
-fn workflow(plan: &Plan) -> Result<Value, TooLarge> {
+pub(in crate::nodes) fn pod() -> AgentPod {
     let pod = json!({
         "image": "registry.example/tiphys:1",
         "imagePullPolicy": "IfNotPresent",
         "imagePullSecrets": ["pull"],
         "tolerations": [{ "operator": "Exists" }],
     });
+    serde_json::from_value(pod).unwrap()
+}
+
+fn workflow(plan: &Plan) -> Result<Value, TooLarge> {
     let run = NodesRun {
         plan,
         run: "0123456789ab-7",
@@ -44,7 +48,7 @@ fn workflow(plan: &Plan) -> Result<Value, TooLarge> {
         argocd: "argocd",
         account: "tiphys.argocd.prod.nodes",
         owner: &Owner { name: "tiphys-deploy-abcde".to_owned(), uid: "u-1".to_owned() },
-        pod: &serde_json::from_value(pod).unwrap(),
+        pod: &pod(),
     };
     run.workflow()
 }
