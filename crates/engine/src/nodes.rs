@@ -79,7 +79,10 @@ impl Nodes {
             // Not before the end of the run, unless something is wrong.
             failed = &mut nodes => return Err(failed.err().map_or(RunError::NodesEnded, Into::into)),
         };
-        nodes.await?;
+        // How the run ended does not depend on whether its nodes show it.
+        if let Err(error) = nodes.await {
+            updates(RunUpdate::Warning(error.to_string()));
+        }
         ended
     }
 }

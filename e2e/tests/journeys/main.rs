@@ -66,6 +66,7 @@ fn runs() -> Vec<Case> {
         Case::new("workflows_survive_disruptions", workflows::survival::of_everything)
             .disruptive()
             .soak(),
+        Case::new("nodes_of_hundreds_of_apps", workflows::nodes::of_hundreds).disruptive().soak(),
         Case::new("nodes_survive_disruptions", workflows::survival::with_nodes).disruptive().soak(),
         Case::new("deploy_needs_no_api_of_argo_cd", deploy::through_fields),
         Case::new("deploy_tells_failures_apart_and_resumes", failure::in_every_way),

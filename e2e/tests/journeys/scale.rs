@@ -79,7 +79,7 @@ pub(crate) async fn of_hundreds(world: Arc<World>) {
 }
 
 /// So many apps, each with ten that wait for it.
-async fn many_apps(world: &Arc<World>, site: &str, apps: u32) -> Site {
+pub(crate) async fn many_apps(world: &Arc<World>, site: &str, apps: u32) -> Site {
     let name = |number: u32| format!("{site}-{number}");
     let app = |number: u32| {
         let app = AppSource::new(&name(number), Behaviour::ConfigOnly);

@@ -1,6 +1,7 @@
 //! Runs on Argo Workflows with a node for each app.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,13 +9,15 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DynamicObject, ListParams};
 use kube::{Api, ResourceExt};
 use serde_json::Value;
-use tiphys_e2e::{Site, World};
+use tiphys_e2e::{Site, World, count, figure};
 use tiphys_lab::repository::{AppSource, Behaviour};
 use tiphys_model::platform::{Retry, WorkflowMode};
 
 use super::{argo, ended, install_chart, said};
 use crate::audit::Mark;
 use crate::deploy::configure;
+use crate::scale::many_apps;
+use crate::teardown::teardown;
 
 /// Each app is a node that shows how it stands; one that fails keeps back what depends on it, and no
 /// workflow outlives its run.
@@ -72,6 +75,101 @@ pub(crate) async fn show_each_app(world: Arc<World>) {
     assert!(synced.is_empty(), "nothing is synced: {synced:?}");
     tiphys_e2e::until("no pod is left", async || agents(&world, &site).await == 0).await;
     site.close().await;
+}
+
+/// As many nodes as `TIPHYS_E2E_APPS` says: how large the workflow gets, what an edge costs, and what the
+/// pod of the agent needs.
+pub(crate) async fn of_hundreds(world: Arc<World>) {
+    let apps = count("TIPHYS_E2E_APPS", 100);
+    let name = format!("nodes{apps}");
+    let mut site = many_apps(&world, &name, apps).await;
+    site.platform.carries_its_file = true;
+    site.platform.workflows = WorkflowMode::Nodes;
+    site.commit("many apps");
+    configure(&world, &site.platform_file()).await;
+    install_chart().await;
+    let args = ["deploy", "--engine", "workflows", "--platform", &name, "-o", "jsonl"];
+    let mut deployment = Box::pin(said(&world, &args));
+    let (mut agent, mut plugin, mut size) = (0, 0, 0);
+    let (code, stdout, stderr) = loop {
+        tokio::select! {
+            ended = &mut deployment => break ended,
+            () = tokio::time::sleep(Duration::from_secs(2)) => {
+                agent = agent.max(resident("argoexec\0agent\0main"));
+                plugin = plugin.max(resident("/tiphys\0executor\0plugin"));
+                size = size.max(bytes(&site).await);
+            }
+        }
+    };
+    assert_eq!(code, Some(0), "{stderr}");
+    let events: Vec<Value> =
+        stdout.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    let last = events.last().expect("events");
+    // From the end of what an app waits for to its start.
+    let mut ended: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut edges: Vec<u64> = Vec::new();
+    let depends_on: BTreeMap<&str, &str> = site
+        .platform
+        .apps
+        .iter()
+        .filter_map(|app| Some((&*app.name, &**app.depends_on.first()?)))
+        .collect();
+    for event in &events {
+        let (Some(app), Some(at)) = (event["app"].as_str(), event["elapsedMs"].as_u64()) else {
+            continue;
+        };
+        match event["kind"].as_str() {
+            Some("step-done") => {
+                ended.insert(app, at);
+            }
+            Some("step-syncing") => {
+                let before = depends_on.get(app).and_then(|before| ended.get(before));
+                edges.extend(before.map(|before| at - before));
+            }
+            _ => {}
+        }
+    }
+    edges.sort_unstable();
+    let newest = newest(&site).await;
+    assert_eq!(
+        newest.data["status"]["phase"], "Succeeded",
+        "{:#}",
+        newest.data["status"]["message"]
+    );
+    figure(&format!(
+        "{apps} nodes: {size} bytes, makespan {} s, from the end of an app to the start of the next \
+         {} ms in the middle and {} ms at most, with limits; agent {agent} KiB, plugin {plugin} KiB",
+        last["makespanMs"].as_u64().unwrap_or_default() / 1000,
+        edges.get(edges.len() / 2).copied().unwrap_or_default(),
+        edges.last().copied().unwrap_or_default(),
+    ));
+    teardown(&world, &site.platform_file(), &[], 0).await;
+    site.close().await;
+}
+
+/// How large the newest workflow is, as the API server keeps it.
+async fn bytes(site: &Site) -> usize {
+    let newest = listed(site).await.into_iter().max_by_key(ResourceExt::creation_timestamp);
+    newest.map_or(0, |mut workflow| {
+        workflow.metadata.managed_fields = None;
+        serde_json::to_vec(&workflow).expect("JSON").len()
+    })
+}
+
+/// What processes with this command line have in memory on this machine, in KiB: the node is one of
+/// its own.
+fn resident(command: &str) -> u64 {
+    let processes = fs::read_dir("/proc").expect("processes").flatten();
+    let of = |process: fs::DirEntry| -> Option<u64> {
+        let line = fs::read(process.path().join("cmdline")).ok()?;
+        if !line.starts_with(command.as_bytes()) {
+            return None;
+        }
+        let status = fs::read_to_string(process.path().join("status")).ok()?;
+        let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+        line.split_whitespace().nth(1)?.parse().ok()
+    };
+    processes.filter_map(of).sum()
 }
 
 fn workflows(site: &Site) -> Api<DynamicObject> {
