@@ -4,9 +4,16 @@ use serde_json::Value;
 
 use super::RenderError;
 
+/// As many as a platform file may have. Argo Workflows 4 with its full CRDs has about 270,000, more than the
+/// library allows by itself.
+const MOST_NODES: usize = 4_000_000;
+
 /// All objects of a stream of YAML documents; lists are opened, empty documents left out.
 pub(super) fn read(text: &str) -> Result<Vec<Value>, RenderError> {
-    let documents: Vec<Value> = serde_saphyr::from_multiple(text)
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! { max_nodes: MOST_NODES, max_events: 2 * MOST_NODES },
+    };
+    let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options)
         .map_err(|error| RenderError(format!("the manifests are not valid YAML: {error}")))?;
     let mut objects = Vec::new();
     for (number, document) in (1..).zip(documents) {
@@ -37,4 +44,20 @@ fn checked(object: Value, number: usize) -> Result<Value, RenderError> {
         }
     }
     Ok(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn manifests_may_be_as_large_as_those_of_argo_workflows() {
+        let schema = "  - {name: key, description: The key of the secret, type: string}\n";
+        let text = format!(
+            "apiVersion: v1\nkind: CustomResourceDefinition\nmetadata: {{name: a}}\nspec:\n{}",
+            schema.repeat(45_000)
+        );
+        let objects = read(&text).unwrap();
+        assert_eq!(objects[0]["spec"].as_array().unwrap().len(), 45_000);
+    }
 }
