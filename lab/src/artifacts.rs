@@ -53,16 +53,16 @@ const MODULES: [Module; 11] = [
         binaries: &[
             (
                 "workflow-controller",
-                "github.com/argoproj/argo-workflows/v4/cmd/workflow-controller",
+                "github.com/argoproj/argo-workflows/v3/cmd/workflow-controller",
             ),
-            ("argoexec", "github.com/argoproj/argo-workflows/v4/cmd/argoexec"),
-            ("argo", "github.com/argoproj/argo-workflows/v4/cmd/argo"),
+            ("argoexec", "github.com/argoproj/argo-workflows/v3/cmd/argoexec"),
+            ("argo", "github.com/argoproj/argo-workflows/v3/cmd/argo"),
         ],
         // The controller starts the executor image of its own version.
-        ldflags: "-s -w -X github.com/argoproj/argo-workflows/v4.version=v4.0.7 \
-            -X github.com/argoproj/argo-workflows/v4.gitTag=v4.0.7 \
-            -X github.com/argoproj/argo-workflows/v4.gitCommit=9aeb47ce10339f4a14819335c6a00027353ba0df \
-            -X github.com/argoproj/argo-workflows/v4.gitTreeState=clean",
+        ldflags: "-s -w -X github.com/argoproj/argo-workflows/v3.version=v3.7.14 \
+            -X github.com/argoproj/argo-workflows/v3.gitTag=v3.7.14 \
+            -X github.com/argoproj/argo-workflows/v3.gitCommit=ca37b537cd34d18029146a755bf42a9b2364c49b \
+            -X github.com/argoproj/argo-workflows/v3.gitTreeState=clean",
     },
     Module {
         folder: "events",

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::command;
 use crate::error::LabError;
 
-pub(crate) const MODULE: &str = "github.com/argoproj/argo-workflows/v4";
+pub(crate) const MODULE: &str = "github.com/argoproj/argo-workflows/v3";
 /// In upstream's repository the second is a link to the first, and a module has no links.
 const SIGNALS: [&str; 2] = [
     "workflow/executor/osspecific/signal_darwin.go",

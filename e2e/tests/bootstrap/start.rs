@@ -26,7 +26,7 @@ const EVENTS_PATCH: &str = "apiVersion: apps/v1\nkind: Deployment\n\
     { name: IMAGE_PULL_POLICY, value: IfNotPresent }] }] } } }\n";
 
 const PRIMITIVES: [(&str, &str); 3] =
-    [("argocd", "3.2.6"), ("workflows", "4.0.7"), ("events", "1.9.10")];
+    [("argocd", "3.2.6"), ("workflows", "3.7.14"), ("events", "1.9.10")];
 
 impl Start {
     /// The reference platform; each app is Healthy after a second.
