@@ -129,6 +129,12 @@ impl Generators<'_> {
                     source: CallError::Refused { refusal: Refusal::Busy, .. },
                     ..
                 }) if began.elapsed() < OPERATION_TIMEOUT => self.await_idle(name).await?,
+                // An operation may still fail of what was noted before the last comparison.
+                Err(GeneratorError::Failed { message, .. })
+                    if began.elapsed() < patience(&message) =>
+                {
+                    tokio::time::sleep(PASSING_POLL).await;
+                }
                 ended => return ended,
             }
         }

@@ -1,5 +1,6 @@
 //! How we react to what is answered while generators are synced and their children awaited.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use http::Method;
@@ -245,6 +246,36 @@ async fn an_operation_that_ends_badly_or_is_replaced_is_said() {
     sync_ends(&server, |root| root["operation"] = json!({ "initiatedBy": { "automated": true } }));
     let error = sync(&server).await.err().unwrap();
     assert_eq!(error.explain().why, "Argo CD's automated sync started another operation");
+}
+
+/// Argo CD fails an operation because of a condition that it has noted before it knew the project.
+#[tokio::test(start_paused = true)]
+async fn an_operation_that_fails_of_what_passes_is_sent_again() {
+    let unknown = "InvalidSpecError: Application referencing project roots which does not exist";
+    for (fails, told) in [(1, None), (u32::MAX, Some(unknown))] {
+        let server = argocd::server(&[]);
+        let failed = Cell::new(0);
+        sync_ends(&server, move |root| {
+            let operation = root["operation"].take();
+            let (phase, message) = if failed.get() < fails {
+                failed.set(failed.get() + 1);
+                ("Failed", unknown)
+            } else {
+                ("Succeeded", "")
+            };
+            root["status"]["operationState"] = json!({
+                "phase": phase, "message": message, "operation": operation,
+                "finishedAt": "2026-01-01T00:00:00Z",
+            });
+        });
+        let began = Instant::now();
+        let error = sync(&server).await.err();
+        assert_eq!(error.map(|error| error.explain().why).as_deref(), told);
+        let waited = began.elapsed();
+        assert!(waited < PROJECT_TIMEOUT + Duration::from_secs(10), "{waited:?}");
+        let sent = steps(&server).iter().filter(|step| *step == "sync prod-root").count();
+        assert!(sent >= 2, "{sent}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
