@@ -1,13 +1,12 @@
 //! Stopping a workflow.
 
 use kube::Client;
-use kube::api::{Patch, PatchParams};
+use kube::api::Patch;
 use serde_json::json;
 use tiphys_cluster::RequestError;
-use tiphys_cluster::names::FIELD_MANAGER;
 
 use crate::error::WorkflowsError;
-use crate::workflow::{Place, State, api};
+use crate::workflow::{Place, State, api, patching};
 
 /// Has Argo Workflows end it: its run gets SIGTERM and leaves in order. Whether there was
 /// anything to end.
@@ -19,8 +18,6 @@ pub async fn cancel(client: &Client, at: &Place) -> Result<bool, WorkflowsError>
         return Ok(false);
     }
     let patch = Patch::Merge(json!({ "spec": { "shutdown": "Stop" } }));
-    let params =
-        PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-    workflows.patch(&at.name, &params, &patch).await.map_err(RequestError::because(what))?;
+    workflows.patch(&at.name, &patching(), &patch).await.map_err(RequestError::because(what))?;
     Ok(true)
 }

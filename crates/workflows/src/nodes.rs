@@ -3,12 +3,12 @@
 //! ```text
 //!  run ── submits ──▶ Workflow: a DAG of plugin nodes
 //!   ▲                    │ Argo Workflows opens a node when those before it have succeeded
-//!   └── is admitted ◀── WorkflowTaskSet ◀── is told how each node stands ── run
+//!   └── is admitted ◀── WorkflowTaskSet ◀── reports how each node stands ── run
 //! ```
 //!
 //! The run decides everything that it decides elsewhere, too. A node has one say more: its app starts
 //! only after Argo Workflows has opened it. What a node shows, the run writes; the plugin in the agent's
-//! pod only keeps nodes open, and fails them when their run is no more.
+//! pod only keeps nodes open, and fails them when their run has ended.
 
 mod board;
 mod compile;

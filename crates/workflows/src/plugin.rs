@@ -61,7 +61,7 @@ async fn follow(client: &Client, run: &PluginRun, look: &watch::Sender<Verdict>)
     }
 }
 
-/// What Argo Workflows is told about any node.
+/// The answer, which is the same for all nodes.
 fn answer(verdict: Verdict, platform: &PlatformName) -> Value {
     match verdict {
         // Without a phase, nothing is written: the run does that.

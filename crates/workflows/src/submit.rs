@@ -1,14 +1,14 @@
 //! Submitting a workflow from one of our templates.
 
 use kube::Client;
-use kube::api::{DynamicObject, PostParams};
+use kube::api::DynamicObject;
 use serde_json::{Value, json};
-use tiphys_cluster::names::{ARGOCD_LABEL, FIELD_MANAGER, MANAGED_BY, NAMESPACE, PLATFORM_LABEL};
+use tiphys_cluster::names::{ARGOCD_LABEL, MANAGED_BY, NAMESPACE, PLATFORM_LABEL};
 use tiphys_cluster::{Cause, RequestError};
 use tiphys_model::{PlatformName, Scope};
 
 use crate::error::WorkflowsError;
-use crate::workflow::{Place, api};
+use crate::workflow::{Place, api, creating};
 
 /// Of the chart.
 const TEMPLATE: &str = "tiphys-deploy";
@@ -60,9 +60,7 @@ pub async fn submit(client: &Client, submission: &Submission) -> Result<Place, W
         serde_json::from_value(submission.workflow()).map_err(|error| {
             RequestError::because("cannot write a workflow")(kube::Error::SerdeError(error))
         })?;
-    let params =
-        PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-    let created = api(client, NAMESPACE).create(&params, &workflow).await;
+    let created = api(client, NAMESPACE).create(&creating(), &workflow).await;
     let created = created.map_err(RequestError::because("cannot submit a workflow"));
     match created {
         Ok(created) => Ok(Place {

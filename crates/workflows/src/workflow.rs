@@ -1,11 +1,11 @@
 //! A workflow in the cluster, and what of it matters here.
 
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{ApiResource, DynamicObject};
+use kube::api::{ApiResource, DynamicObject, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client, ResourceExt};
 use serde_json::Value;
-use tiphys_cluster::names::{NAMESPACE, TEARDOWN_NAMESPACE};
+use tiphys_cluster::names::{FIELD_MANAGER, NAMESPACE, TEARDOWN_NAMESPACE};
 use tiphys_cluster::{Cause, RequestError};
 
 /// On the pods of a workflow.
@@ -54,6 +54,16 @@ fn seen<T>(found: Result<Option<T>, RequestError>) -> Result<Option<T>, RequestE
 
 pub(crate) fn api(client: &Client, namespace: &str) -> Api<DynamicObject> {
     Api::namespaced_with(client.clone(), namespace, &kind("Workflow"))
+}
+
+/// With whom as the manager of fields something is created.
+pub(crate) fn creating() -> PostParams {
+    PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() }
+}
+
+/// The same for what is patched.
+pub(crate) fn patching() -> PatchParams {
+    PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
 }
 
 /// A kind of Argo Workflows.

@@ -22,7 +22,7 @@ pub(crate) enum Admission {
     Stopped,
 }
 
-/// The next of them; never, if there is no gatekeeper.
+/// The next admission; without a gatekeeper it never comes.
 pub(super) async fn next(admissions: &mut Option<UnboundedReceiver<Admission>>) -> Admission {
     let next = match admissions {
         Some(admissions) => admissions.recv().await,

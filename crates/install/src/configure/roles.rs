@@ -67,8 +67,14 @@ pub fn grants(platform: &Platform, account: Account) -> Grants {
 
 /// The workflow with a node for each app, and how the nodes stand.
 fn with_nodes() -> Vec<PolicyRule> {
+    let mut rules = reporting_nodes();
+    rules.push(any("argoproj.io", "workflows", &["create", "get", "list", "watch", "patch"]));
+    rules
+}
+
+/// Which nodes are open, and how they stand.
+fn reporting_nodes() -> Vec<PolicyRule> {
     vec![
-        any("argoproj.io", "workflows", &["create", "get", "list", "watch", "patch"]),
         any("argoproj.io", "workflowtasksets", &["list", "watch"]),
         any("argoproj.io", "workflowtasksets/status", &["patch"]),
     ]
@@ -77,11 +83,7 @@ fn with_nodes() -> Vec<PolicyRule> {
 /// What Argo Workflows asks of the account of its agent, and whether the run is still there.
 fn keeping_nodes(platform: &Platform) -> Grants {
     let lease = only("coordination.k8s.io", "leases", &[&names::own(platform)], &["get"]);
-    let own = vec![
-        any("argoproj.io", "workflowtasksets", &["list", "watch"]),
-        any("argoproj.io", "workflowtasksets/status", &["patch"]),
-    ];
-    Grants { own, here: vec![lease], ..Grants::default() }
+    Grants { own: reporting_nodes(), here: vec![lease], ..Grants::default() }
 }
 
 /// The records of runs. Their names are not known before.

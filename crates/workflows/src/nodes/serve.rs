@@ -9,10 +9,10 @@ use std::future::pending;
 use std::time::Duration;
 
 use futures::StreamExt;
-use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DynamicObject, ListParams, Patch};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
-use tiphys_cluster::names::{ARGOCD_LABEL, FIELD_MANAGER, NAMESPACE, PLATFORM_LABEL};
+use tiphys_cluster::names::{ARGOCD_LABEL, NAMESPACE, PLATFORM_LABEL};
 use tiphys_cluster::{Cause, RequestError};
 use tiphys_run::Time;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -23,12 +23,12 @@ use super::compile::{NODES_LABEL, NodesRun};
 use super::ended::{Beginnings, Ended};
 use super::error::NodesError;
 use super::watched::{COMPLETED, ended, open_nodes, task_sets};
-use crate::workflow::api;
+use crate::workflow::{api, creating, patching};
 
 /// After a request that failed, and before a workflow that has broken is replaced.
 const PAUSE: Duration = Duration::from_secs(2);
-/// How long the nodes may take to show the end of a run. Argo Workflows looks at them every ten seconds,
-/// unless it is told otherwise, and takes two looks for an end.
+/// How long the nodes may take to show the end of a run. By default, Argo Workflows looks at them every
+/// ten seconds, and needs two looks for an end.
 const LAST_WAIT: Duration = Duration::from_secs(45);
 /// How long Argo Workflows may take to open the first node before somebody should know.
 const SILENCE: Duration = Duration::from_secs(120);
@@ -132,7 +132,7 @@ impl Server<'_> {
 
     async fn terminate(&self, name: &str) -> Result<(), RequestError> {
         let patch = Patch::Merge(json!({ "spec": { "shutdown": "Terminate" } }));
-        let patched = self.workflows.patch(name, &params(), &patch).await;
+        let patched = self.workflows.patch(name, &patching(), &patch).await;
         match patched.map_err(RequestError::because(format!("cannot stop the workflow {name}"))) {
             Err(error) if error.cause() != Cause::NotFound => Err(error),
             Ok(_) | Err(_) => Ok(()),
@@ -144,9 +144,7 @@ impl Server<'_> {
         let what = "cannot submit a workflow with nodes";
         let workflow = serde_json::from_value(self.run.workflow()?)
             .map_err(|error| RequestError::because(what)(kube::Error::SerdeError(error)))?;
-        let post =
-            PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-        let created = self.workflows.create(&post, &workflow).await;
+        let created = self.workflows.create(&creating(), &workflow).await;
         Ok(created.map_err(RequestError::because(what))?.name_any())
     }
 
@@ -210,7 +208,7 @@ impl Server<'_> {
             return Ok(true);
         }
         let patch = Patch::Merge(json!({ "status": { "nodes": due } }));
-        let sent = task_sets(self.client).patch_status(name, &params(), &patch).await;
+        let sent = task_sets(self.client).patch_status(name, &patching(), &patch).await;
         match sent.map_err(RequestError::because(format!("cannot report to the workflow {name}"))) {
             Ok(_) => Ok(true),
             Err(error) if error.cause() == Cause::Denied => Err(error.into()),
@@ -254,8 +252,4 @@ async fn next_report(reports: &mut Option<&mut NodeReports>) -> Option<(String, 
         Some(reports) => reports.recv().await,
         None => pending().await,
     }
-}
-
-fn params() -> PatchParams {
-    PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
 }
