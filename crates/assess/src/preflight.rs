@@ -8,6 +8,7 @@ pub mod argocd;
 pub mod cluster;
 pub mod connectivity;
 pub mod credentials;
+pub mod nodes;
 pub mod quantity;
 pub mod rendered;
 pub mod resources;

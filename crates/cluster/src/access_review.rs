@@ -1,13 +1,13 @@
-//! Asking the API server what we may do.
+//! Asking the API server who may do what. The answer is all that comes of asking.
 
 use k8s_openapi::api::authorization::v1::{
-    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec, SubjectAccessReview,
+    SubjectAccessReviewSpec, SubjectAccessReviewStatus,
 };
 use kube::api::PostParams;
 use kube::{Api, Client};
 
-/// Whether the caller may do this. The answer is all that comes of asking. A server that does not
-/// say is one that does not know better.
+/// Whether the caller may do this.
 pub async fn may(client: &Client, attributes: ResourceAttributes) -> Result<bool, kube::Error> {
     let spec = SelfSubjectAccessReviewSpec {
         resource_attributes: Some(attributes),
@@ -15,6 +15,26 @@ pub async fn may(client: &Client, attributes: ResourceAttributes) -> Result<bool
     };
     let review = SelfSubjectAccessReview { spec, ..SelfSubjectAccessReview::default() };
     let reviews: Api<SelfSubjectAccessReview> = Api::all(client.clone());
-    let answer = reviews.create(&PostParams::default(), &review).await?;
-    Ok(answer.status.is_none_or(|status| status.allowed))
+    Ok(allowed(reviews.create(&PostParams::default(), &review).await?.status))
+}
+
+/// Whether somebody else may do this.
+pub async fn may_another(
+    client: &Client,
+    user: String,
+    attributes: ResourceAttributes,
+) -> Result<bool, kube::Error> {
+    let spec = SubjectAccessReviewSpec {
+        user: Some(user),
+        resource_attributes: Some(attributes),
+        ..SubjectAccessReviewSpec::default()
+    };
+    let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
+    let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
+    Ok(allowed(reviews.create(&PostParams::default(), &review).await?.status))
+}
+
+/// A server that does not say is one that does not know better.
+fn allowed(status: Option<SubjectAccessReviewStatus>) -> bool {
+    status.is_none_or(|status| status.allowed)
 }

@@ -1,6 +1,7 @@
 //! What the platform's own objects in the cluster are called, so that who makes them and who
 //! reads them cannot disagree.
 
+pub use tiphys_model::namespaces::{NAMESPACE, TEARDOWN_NAMESPACE};
 use tiphys_model::platform::WorkflowMode;
 use tiphys_model::{Platform, PlatformName, SecretName};
 
@@ -20,12 +21,6 @@ pub const FIELD_MANAGER: &str = "tiphys";
 pub const BOOTSTRAP_MANAGER: &str = "tiphys.bootstrap";
 /// How the description of a hold begins: a sync window of ours in an AppProject.
 pub const HOLD: &str = "tiphys hold";
-/// Where runs inside the cluster live: their accounts, workflows and records. Not with Argo CD: who may
-/// make a pod there can mount its Secrets.
-pub const NAMESPACE: &str = "tiphys";
-/// Where teardowns inside the cluster live. Who may make a workflow in a namespace can use every account
-/// in it, so who may deploy would otherwise be able to remove.
-pub const TEARDOWN_NAMESPACE: &str = "tiphys-teardown";
 /// How many ConfigMaps a bank of the deployed graph has: a Role has to name them all.
 const BANK_SIZE: usize = 3;
 

@@ -7,6 +7,7 @@ mod argocd;
 mod cluster;
 mod command;
 mod git;
+mod nodes;
 mod registry;
 mod rendered;
 mod repositories;

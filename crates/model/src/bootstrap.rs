@@ -60,11 +60,17 @@ pub enum PrimitiveName {
     ArgoCd,
     Workflows,
     Events,
+    /// Our own chart: templates for workflows.
+    Tiphys,
 }
 
 impl PrimitiveName {
-    pub const ALL: [PrimitiveName; 3] =
-        [PrimitiveName::ArgoCd, PrimitiveName::Workflows, PrimitiveName::Events];
+    pub const ALL: [PrimitiveName; 4] = [
+        PrimitiveName::ArgoCd,
+        PrimitiveName::Workflows,
+        PrimitiveName::Events,
+        PrimitiveName::Tiphys,
+    ];
 
     /// As in the platform file.
     #[must_use]
@@ -73,6 +79,7 @@ impl PrimitiveName {
             PrimitiveName::ArgoCd => "argocd",
             PrimitiveName::Workflows => "workflows",
             PrimitiveName::Events => "events",
+            PrimitiveName::Tiphys => "tiphys",
         }
     }
 
@@ -83,19 +90,26 @@ impl PrimitiveName {
             PrimitiveName::ArgoCd => "Argo CD",
             PrimitiveName::Workflows => "Argo Workflows",
             PrimitiveName::Events => "Argo Events",
+            PrimitiveName::Tiphys => "the Tiphys chart",
         }
     }
 
-    /// The namespace that upstream's own manifests are written for.
+    /// The namespace that upstream's own manifests are written for. Ours is not the one that runs
+    /// are in: that belongs to the platforms that share it.
     #[must_use]
     pub fn namespace(self) -> &'static str {
         match self {
             PrimitiveName::ArgoCd => "argocd",
             PrimitiveName::Workflows => "argo",
             PrimitiveName::Events => "argo-events",
+            PrimitiveName::Tiphys => "tiphys-system",
         }
     }
 }
+
+/// How long a finished node waits for the workflow controller to see it: the variable, and what it is
+/// set to. Upstream's default is ten seconds.
+pub const REQUEUE_TIME: (&str, &str) = ("DEFAULT_REQUEUE_TIME", "1s");
 
 /// Where manifests are.
 #[derive(Debug, Clone, PartialEq, Eq)]

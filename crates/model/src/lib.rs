@@ -14,6 +14,7 @@ pub mod glob;
 pub mod graph;
 pub mod health;
 pub mod name;
+pub mod namespaces;
 pub mod operation;
 pub mod plan;
 pub mod platform;

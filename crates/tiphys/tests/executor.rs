@@ -29,9 +29,9 @@ struct Ran {
     lines: Vec<Value>,
 }
 
-fn run(directory: &Path, variables: &Variables) -> Ran {
+fn run(words: &[&str], directory: &Path, variables: &Variables) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tiphys"));
-    command.arg("executor").env_clear().envs(variables).current_dir(directory);
+    command.args(words).env_clear().envs(variables).current_dir(directory);
     let output = command.output().unwrap();
     let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
     assert!(!text.contains("hunter2"), "{text}");
@@ -44,11 +44,11 @@ fn run(directory: &Path, variables: &Variables) -> Ran {
 }
 
 /// One call for each way to begin, with its exit code.
-fn calls() -> Vec<(Variables, i32)> {
+fn calls() -> Vec<(&'static [&'static str], Variables, i32)> {
     let kubeconfig = base64(KUBECONFIG);
     let call = |variables: &[(&'static str, &str)], code| {
         let variables = variables.iter().map(|(name, value)| (*name, (*value).to_owned()));
-        (variables.collect::<Variables>(), code)
+        (&["executor"][..], variables.collect::<Variables>(), code)
     };
     let away = ("TIPHYS_KUBECONFIG_BASE64", kubeconfig.as_str());
     let (shop, action) = (("TIPHYS_PLATFORM", "shop"), "TIPHYS_ACTION");
@@ -64,6 +64,8 @@ fn calls() -> Vec<(Variables, i32)> {
         call(&[(action, "validate"), shop, away], 6),
         call(&[(action, "deploy"), shop, ("TIPHYS_KUBECONFIG_BASE64", "?")], 3),
         call(&[(action, "deploy"), shop], 3),
+        (&["executor", "plugin"], Variables::new(), 3),
+        (&["executor", "plugin"], Variables::from([("TIPHYS_PLATFORM", "shop".to_owned())]), 3),
     ]
 }
 
@@ -94,14 +96,14 @@ fn nothing_else_of_the_environment_counts() {
         ("TIPHYS_COMPLETE", "bash"),
         ("TIPHYS_LAB_GIT", "x"),
     ];
-    for (variables, code) in calls() {
-        let expected = run(clean.path(), &variables);
-        assert_eq!(expected.code, Some(code), "{variables:?} {expected:#?}");
+    for (words, variables, code) in calls() {
+        let expected = run(words, clean.path(), &variables);
+        assert_eq!(expected.code, Some(code), "{words:?} {variables:?} {expected:#?}");
         let last = expected.lines.last().unwrap();
         assert_eq!((&last["kind"], &last["level"]), (&"log".into(), &"error".into()), "{last}");
         let mut around = variables.clone();
         around.extend(foreign.map(|(name, value)| (name, value.to_owned())));
-        assert_eq!(run(hostile.path(), &around), expected, "{variables:?}");
+        assert_eq!(run(words, hostile.path(), &around), expected, "{variables:?}");
     }
 }
 

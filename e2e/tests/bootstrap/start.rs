@@ -9,9 +9,9 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tiphys_e2e::inventory::{Inventory, inventory};
 use tiphys_e2e::{Ground, tiphys};
-use tiphys_lab::Home;
 use tiphys_lab::git::Repository;
 use tiphys_lab::repository::PlatformRepository;
+use tiphys_lab::{Cluster, Home};
 
 /// Files of a person who is about to begin.
 pub(crate) struct Start {
@@ -25,8 +25,9 @@ const EVENTS_PATCH: &str = "apiVersion: apps/v1\nkind: Deployment\n\
     spec: { template: { spec: { containers: [{ name: controller-manager, env: [\
     { name: IMAGE_PULL_POLICY, value: IfNotPresent }] }] } } }\n";
 
-const PRIMITIVES: [(&str, &str); 3] =
-    [("argocd", "3.2.6"), ("workflows", "3.7.14"), ("events", "1.9.10")];
+const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/chart");
+const PRIMITIVES: [(&str, &str); 4] =
+    [("argocd", "3.2.6"), ("workflows", "3.7.14"), ("events", "1.9.10"), ("tiphys", "0.1.0")];
 
 impl Start {
     /// The reference platform; each app is Healthy after a second.
@@ -43,8 +44,12 @@ impl Start {
         fs::copy(&ground.git.key, git.join("ssh-privatekey")).expect("the key");
         fs::copy(&ground.git.known_hosts, git.join("known_hosts")).expect("the host keys");
         for (primitive, _) in PRIMITIVES {
-            let manifests = Home::from_environment().manifests();
             let file = format!("{primitive}.yaml");
+            if primitive == "tiphys" {
+                fs::write(start.path(&file), rendered_chart()).expect("manifests");
+                continue;
+            }
+            let manifests = Home::from_environment().manifests();
             fs::copy(manifests.join(&file), start.path(&file))
                 .expect("manifests: start the lab with `lab up --with primitives`");
         }
@@ -64,13 +69,16 @@ impl Start {
             .iter()
             .map(|(name, version)| {
                 let checksum = checksum(&self.path(&format!("{name}.yaml")));
+                let patches = match *name {
+                    "events" => "      patches: events-patch.yaml\n",
+                    _ => "",
+                };
                 format!(
                     "    {name}:\n      version: {version}\n      \
-                     manifests: {{ path: {name}.yaml, sha256: \"{checksum}\" }}\n"
+                     manifests: {{ path: {name}.yaml, sha256: \"{checksum}\" }}\n{patches}"
                 )
             })
             .collect();
-        let pins = format!("{pins}      patches: events-patch.yaml\n");
         let bootstrap = format!("spec:\n  bootstrap:\n    timeout: 3m\n{pins}");
         let text = text.replacen("spec:\n", &bootstrap, 1);
         fs::write(self.path("platform.yaml"), change(text)).expect("the platform file");
@@ -107,6 +115,15 @@ impl Start {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().expect("the program can be started")
     }
+}
+
+/// Our own chart, as its users render it.
+fn rendered_chart() -> Vec<u8> {
+    let mut helm = Cluster::new(Home::from_environment(), |_| {}).helm().expect("the lab has helm");
+    helm.args(["template", "tiphys", CHART, "--set", "image.repository=registry.example/tiphys"]);
+    let output = helm.output().expect("it can be started");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
 }
 
 /// What an action has said.

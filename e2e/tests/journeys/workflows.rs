@@ -21,6 +21,7 @@ use crate::audit::Mark;
 use crate::deploy::configure;
 
 const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/chart");
+const CHART_NAMESPACE: &str = "tiphys-system";
 const WAIT_LIMIT: Duration = Duration::from_secs(240);
 
 /// A platform of two apps that Git has, and the chart.
@@ -58,7 +59,7 @@ async fn upgrade_chart() {
 }
 
 async fn helm(args: &[&str]) {
-    let output = in_tiphys(helm_command(), args).await;
+    let output = run_in(CHART_NAMESPACE, helm_command(), args).await;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -68,12 +69,12 @@ fn helm_command() -> Command {
 
 async fn argo(args: &[&str]) {
     let argo = Cluster::new(Home::from_environment(), |_| {}).argo();
-    let output = in_tiphys(argo.expect("the lab has argo"), args).await;
+    let output = run_in("tiphys", argo.expect("the lab has argo"), args).await;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-async fn in_tiphys(mut command: Command, args: &[&str]) -> Output {
-    command.args(["-n", "tiphys"]).args(args);
+async fn run_in(namespace: &str, mut command: Command, args: &[&str]) -> Output {
+    command.args(["-n", namespace]).args(args);
     let run = move || command.output().expect("it can be started");
     tokio::task::spawn_blocking(run).await.expect("nobody cancels it")
 }
@@ -219,7 +220,8 @@ pub(crate) async fn chart(world: Arc<World>) {
     helm(&["lint", "--strict", CHART, "--set", "image.repository=a/b"]).await;
     for wrong in ["image.repository=", "image.digest=sha256:1", "imge.tag=1"] {
         let args = ["template", "x", CHART, "--set", "image.repository=a/b", "--set", wrong];
-        assert!(!in_tiphys(helm_command(), &args).await.status.success(), "{wrong}");
+        let output = run_in(CHART_NAMESPACE, helm_command(), &args).await;
+        assert!(!output.status.success(), "{wrong}");
     }
     let digest = format!("image.digest=sha256:{}", "0".repeat(64));
     helm(&["upgrade", "tiphys", CHART, "--reuse-values", "--set", &digest]).await;

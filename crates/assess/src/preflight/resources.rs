@@ -31,6 +31,8 @@ fn requested(primitive: PrimitiveName, high_availability: bool) -> Resources {
         (PrimitiveName::Workflows, true) => request(750, 768, 4),
         (PrimitiveName::Events, false) => request(50, 64, 1),
         (PrimitiveName::Events, true) => request(100, 128, 2),
+        // Only templates: pods come with runs.
+        (PrimitiveName::Tiphys, _) => Resources::default(),
     }
 }
 

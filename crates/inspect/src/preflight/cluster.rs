@@ -14,7 +14,7 @@ use tiphys_assess::preflight::quantity::{thousandths, units};
 use tiphys_assess::preflight::resources::{Resources, needed};
 use tiphys_assess::preflight::{Findings, Problem, Trouble, credentials};
 
-use super::{Preflight, absence, argocd, in_time, rights, within};
+use super::{Preflight, absence, argocd, in_time, nodes as workflow_nodes, rights, within};
 
 pub(super) async fn look(preflight: &Preflight<'_>) -> Findings {
     let mut findings = Findings::default();
@@ -26,6 +26,7 @@ pub(super) async fn look(preflight: &Preflight<'_>) -> Findings {
     if let Err(problem) = &works {
         findings.checks.extend(out_of_reach(problem, needed(preflight.bootstrap())));
         findings.checks.push(argocd::out_of_reach(preflight.platform));
+        findings.checks.extend(workflow_nodes::out_of_reach(preflight.platform));
         findings.checks.extend(absence::out_of_reach(preflight.bootstrap()));
     }
     let (checks, credential) = credentials::kubeconfig(&works);
@@ -44,12 +45,13 @@ async fn ask(
         .await?
         .git_version;
     let installs = preflight.bootstrap().is_some() || preflight.strict;
-    let (may, missing, nodes, dns, argocd, there) = tokio::join!(
+    let (may, missing, nodes, dns, argocd, workflows, there) = tokio::join!(
         rights::may(client, "create", "", "namespaces"),
         async { if installs { Some(rights::missing(client).await) } else { None } },
         nodes(client),
         dns(client),
         argocd::look(client, preflight.platform),
+        workflow_nodes::look(client, preflight.platform),
         absence::look(client, preflight.bootstrap()),
     );
     if let Err(problem) = &may
@@ -66,6 +68,7 @@ async fn ask(
     findings.checks.push(judge_dns(&dns));
     findings.checks.extend(judge_nodes(&nodes, needed(preflight.bootstrap())));
     findings.checks.push(argocd);
+    findings.checks.extend(workflows);
     findings.checks.extend(there);
     findings.inventory = nodes.ok().map(|nodes| Inventory::new(version, nodes));
     Ok(())

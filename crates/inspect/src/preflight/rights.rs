@@ -18,7 +18,7 @@ const APPLY: &[&str] = &["get", "create", "patch"];
 const APPLY_ROLES: &[&str] = &["get", "create", "patch", "escalate", "bind"];
 
 /// What the installer applies, by group and resource, and what it looks at when pods do not start.
-const NEEDED: [(&str, &str, &[&str]); 18] = [
+const NEEDED: [(&str, &str, &[&str]); 19] = [
     ("", "namespaces", APPLY),
     ("", "configmaps", APPLY),
     ("", "events", &["list"]),
@@ -31,6 +31,7 @@ const NEEDED: [(&str, &str, &[&str]); 18] = [
     ("apps", "statefulsets", APPLY),
     ("argoproj.io", "applications", APPLY),
     ("argoproj.io", "appprojects", APPLY),
+    ("argoproj.io", "clusterworkflowtemplates", APPLY),
     ("networking.k8s.io", "networkpolicies", APPLY),
     ("rbac.authorization.k8s.io", "clusterrolebindings", APPLY),
     ("rbac.authorization.k8s.io", "clusterroles", APPLY_ROLES),

@@ -52,7 +52,7 @@ impl Explain for CheckError {
                 let verb = if seen.len() == 1 { "exists" } else { "exist" };
                 Explanation::new(
                     Exit::Configuration,
-                    format!("found an {} that Tiphys did not install", primitive.title()),
+                    format!("`tiphys bootstrap` did not install {}", primitive.title()),
                     format!("{} already {verb}", seen.join(" and ")),
                 )
                 .hint(match primitive {
@@ -60,7 +60,7 @@ impl Explain for CheckError {
                         "remove `spec.bootstrap` to use it as it is, uninstall it, or take it over \
                          with `--adopt`"
                     }
-                    PrimitiveName::Workflows | PrimitiveName::Events => {
+                    PrimitiveName::Workflows | PrimitiveName::Events | PrimitiveName::Tiphys => {
                         "remove it from `spec.bootstrap`, uninstall it, or take it over with \
                          `--adopt`"
                     }

@@ -5,6 +5,7 @@ use std::fmt;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, Client};
 use tiphys_model::bootstrap::{Primitive, PrimitiveName};
 
@@ -28,25 +29,35 @@ pub enum Found {
     },
 }
 
-/// A kind that only this primitive brings.
-fn crd(primitive: PrimitiveName) -> &'static str {
+/// What only this primitive brings, and what it is called.
+fn mark(primitive: PrimitiveName) -> (ApiResource, &'static str) {
+    let crd = |name| (ApiResource::erase::<CustomResourceDefinition>(&()), name);
     match primitive {
-        PrimitiveName::ArgoCd => "applications.argoproj.io",
-        PrimitiveName::Workflows => "workflows.argoproj.io",
-        PrimitiveName::Events => "eventbus.argoproj.io",
+        PrimitiveName::ArgoCd => crd("applications.argoproj.io"),
+        PrimitiveName::Workflows => crd("workflows.argoproj.io"),
+        PrimitiveName::Events => crd("eventbus.argoproj.io"),
+        PrimitiveName::Tiphys => {
+            let kind = GroupVersionKind::gvk("argoproj.io", "v1alpha1", "ClusterWorkflowTemplate");
+            (ApiResource::from_gvk(&kind), "tiphys-deploy")
+        }
     }
 }
 
-/// Looks at the namespace and at the most telling CRD of a primitive.
+/// Looks at the namespace and at the most telling object of a primitive.
 pub async fn found(client: &Client, primitive: &Primitive) -> Result<Found, RequestError> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
-    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
     let name = &primitive.namespace;
     let what = format!("cannot read the namespace {name}");
     let namespace = namespaces.get_opt(name).await.map_err(RequestError::because(what))?;
-    let crd = crd(primitive.name);
-    let what = format!("cannot read the CRD {crd}");
-    let definition = crds.get_metadata_opt(crd).await.map_err(RequestError::because(what))?;
+    let (resource, mark) = mark(primitive.name);
+    let kind = match &*resource.kind {
+        "CustomResourceDefinition" => "CRD",
+        kind => kind,
+    };
+    let marks: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+    let what = format!("cannot read the {kind} {mark}");
+    // Nor is there an object whose kind is not there.
+    let marked = marks.get_metadata_opt(mark).await.map_err(RequestError::because(what))?;
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), name);
     let mut notes = Vec::new();
     for note in [NOTE, OLD_NOTE] {
@@ -58,7 +69,7 @@ pub async fn found(client: &Client, primitive: &Primitive) -> Result<Found, Requ
         version(primitive.name, notes),
         &[
             Seen { kind: "namespace", name, metadata: namespace.as_ref().map(|n| &n.metadata) },
-            Seen { kind: "CRD", name: crd, metadata: definition.as_ref().map(|d| &d.metadata) },
+            Seen { kind, name: mark, metadata: marked.as_ref().map(|m| &m.metadata) },
         ],
     ))
 }
@@ -70,7 +81,7 @@ fn version(primitive: PrimitiveName, notes: Vec<ConfigMap>) -> Option<String> {
 }
 
 struct Seen<'a> {
-    kind: &'static str,
+    kind: &'a str,
     name: &'a str,
     /// `None`: it is not there.
     metadata: Option<&'a ObjectMeta>,

@@ -9,7 +9,7 @@ mod sizes;
 mod surroundings;
 
 use serde_json::{Value, json};
-use tiphys_model::bootstrap::{Bootstrap, Primitive, PrimitiveName};
+use tiphys_model::bootstrap::{Bootstrap, Primitive, PrimitiveName, REQUEUE_TIME};
 use tiphys_model::{Platform, PlatformName};
 
 use tiphys_cluster::names::{INSTALLED_FOR, MANAGED_BY, PRIMITIVE_LABEL};
@@ -81,14 +81,17 @@ pub fn render(
             let_kustomize_use_helm(&mut objects);
         }
         PrimitiveName::Workflows => prepare_for_nodes(&mut objects),
-        PrimitiveName::Events => {}
+        PrimitiveName::Events | PrimitiveName::Tiphys => {}
     }
     let mirrored = images::executor(primitive, &bootstrap.images);
     if let Some(executor) = mirrored {
         argue(&mut objects, "workflow-controller", &["--executor-image", &executor]);
     }
-    for object in &mut objects {
-        images::rewrite(object, &bootstrap.images);
+    // Our chart has no public image: its values say where this site has it.
+    if primitive.name != PrimitiveName::Tiphys {
+        for object in &mut objects {
+            images::rewrite(object, &bootstrap.images);
+        }
     }
     if bootstrap.high_availability {
         warnings.extend(single(&objects));
@@ -205,8 +208,7 @@ fn let_kustomize_use_helm(objects: &mut [Value]) {
 /// Runs may have a node for each app. Upstream's role lacks what the controller needs to tidy up after
 /// nodes that have ended.
 fn prepare_for_nodes(objects: &mut [Value]) {
-    // How long a finished node waits to be noticed; ten seconds unless set.
-    const NOTICED: (&str, &str) = ("DEFAULT_REQUEUE_TIME", "1s");
+    let (requeue, time) = REQUEUE_TIME;
     for object in objects {
         match (kind(object), name(object)) {
             ("Deployment", "workflow-controller") => {
@@ -216,8 +218,8 @@ fn prepare_for_nodes(objects: &mut [Value]) {
                     container["env"] = json!([]);
                 }
                 let Some(variables) = container["env"].as_array_mut() else { continue };
-                variables.retain(|variable| variable["name"] != NOTICED.0);
-                variables.push(json!({ "name": NOTICED.0, "value": NOTICED.1 }));
+                variables.retain(|variable| variable["name"] != requeue);
+                variables.push(json!({ "name": requeue, "value": time }));
             }
             ("ClusterRole" | "Role", "argo-cluster-role" | "argo-role") => {
                 if let Some(rules) = object["rules"].as_array_mut() {

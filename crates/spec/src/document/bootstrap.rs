@@ -29,6 +29,9 @@ document! {
         workflows: Option<PrimitiveDocument> = optional("workflows"),
         #[schemars(with = "PrimitiveDocument")]
         events: Option<PrimitiveDocument> = optional("events"),
+        /// The chart with the templates for runs on Argo Workflows.
+        #[schemars(with = "PrimitiveDocument")]
+        tiphys: Option<PrimitiveDocument> = optional("tiphys"),
         /// Where to pull images from instead; the first match is used.
         #[schemars(with = "Vec<MirrorDocument>")]
         images: List<MirrorDocument> = defaulted("images"),
@@ -44,8 +47,8 @@ document! {
     PrimitiveDocument, "a primitive" {
         #[schemars(schema_with = "schema::text")]
         version: String = required("version"),
-        /// `argo` for Argo Workflows and `argo-events` for Argo Events unless given. For Argo CD,
-        /// it is `spec.argocd.namespace`.
+        /// `argo` for Argo Workflows, `argo-events` for Argo Events and `tiphys-system` for the
+        /// Tiphys chart unless given. For Argo CD, it is `spec.argocd.namespace`.
         #[schemars(schema_with = "schema::text")]
         namespace: Option<Spanned<String>> = optional("namespace"),
         manifests: ManifestsDocument = required("manifests"),

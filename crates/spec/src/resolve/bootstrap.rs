@@ -5,6 +5,7 @@ use std::time::Duration;
 use tiphys_model::bootstrap::{
     Bootstrap, Chart, Endpoints, Manifests, Mirror, Primitive, PrimitiveName,
 };
+use tiphys_model::namespaces::{NAMESPACE, TEARDOWN_NAMESPACE};
 
 use super::positive;
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
@@ -20,7 +21,7 @@ pub(super) fn resolve(
     problems: &mut Diagnostics,
 ) -> Option<Bootstrap> {
     let mut primitives = Vec::new();
-    let documents = [Some(given.argocd), given.workflows, given.events];
+    let documents = [Some(given.argocd), given.workflows, given.events, given.tiphys];
     for (name, document) in PrimitiveName::ALL.into_iter().zip(documents) {
         let Some(document) = document else { continue };
         let default = match name {
@@ -29,6 +30,10 @@ pub(super) fn resolve(
                 argocd_namespace
             }
             PrimitiveName::Workflows | PrimitiveName::Events => name.namespace(),
+            PrimitiveName::Tiphys => {
+                check_not_of_runs(document.namespace.as_ref(), problems);
+                name.namespace()
+            }
         };
         primitives.push(primitive(name, document, default)?);
     }
@@ -55,6 +60,19 @@ fn check_namespace(given: Option<&Spanned<String>>, expected: &str, problems: &m
         problems.push(
             Diagnostic::new(title, given.span, label)
                 .hint("remove it: `spec.argocd.namespace` applies to the whole platform"),
+        );
+    }
+}
+
+/// Namespaces of runs come and go with the platforms that need them.
+fn check_not_of_runs(given: Option<&Spanned<String>>, problems: &mut Diagnostics) {
+    let reserved = [NAMESPACE, TEARDOWN_NAMESPACE];
+    if let Some(given) = given.filter(|given| reserved.contains(&given.value.as_str())) {
+        let title = format!("the namespace {} is reserved for runs", quoted(&given.value));
+        let default = PrimitiveName::Tiphys.namespace();
+        problems.push(
+            Diagnostic::new(title, given.span, "the chart needs a namespace of its own")
+                .hint(format!("remove it to use `{default}`")),
         );
     }
 }

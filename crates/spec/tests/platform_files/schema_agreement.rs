@@ -58,6 +58,12 @@ spec:
       manifests:
         chart: { repository: https://example.org, name: argo-events, version: 2.4.0, values: v.yaml }
         sha256: cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc
+    tiphys:
+      version: 0.1.0
+      namespace: tiphys-system
+      manifests:
+        oci: registry.example/tiphys-chart:0.1.0
+        sha256: dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd
     images: [{ from: quay.io, to: mirror.example }]
     endpoints: { registries: [quay.io], charts: [https://example.org] }
   hold: during-run

@@ -8,6 +8,7 @@ pub(super) fn surroundings(primitive: &Primitive) -> Vec<Value> {
     let policies = match primitive.name {
         // Upstream has one for each of its components.
         PrimitiveName::ArgoCd => Vec::new(),
+        PrimitiveName::Tiphys => vec![only_from_within(primitive)],
         PrimitiveName::Workflows => vec![
             only_from_within(primitive),
             open(primitive, "argo-server", &json!({ "matchLabels": { "app": "argo-server" } })),
@@ -25,10 +26,11 @@ pub(super) fn surroundings(primitive: &Primitive) -> Vec<Value> {
     [namespace(primitive)].into_iter().chain(policies).collect()
 }
 
-/// Argo CD's own pods keep the strictest rules. Workflows and events make pods of their users'.
+/// Argo CD's own pods and ours keep the strictest rules. Workflows and events make pods of their
+/// users'.
 fn namespace(primitive: &Primitive) -> Value {
     let enforced = match primitive.name {
-        PrimitiveName::ArgoCd => "restricted",
+        PrimitiveName::ArgoCd | PrimitiveName::Tiphys => "restricted",
         PrimitiveName::Workflows | PrimitiveName::Events => "baseline",
     };
     json!({

@@ -304,3 +304,22 @@ fn kustomizations_may_use_charts_unless_a_patch_says_otherwise() {
     let options = &objects[0]["data"]["kustomize.buildOptions"];
     assert_eq!(options, "--load-restrictor LoadRestrictionsNone");
 }
+
+#[test]
+fn our_own_templates_keep_the_image_of_their_values() {
+    const TEMPLATE: &str = "
+apiVersion: argoproj.io/v1alpha1
+kind: ClusterWorkflowTemplate
+metadata: { name: tiphys-deploy }
+spec: { templates: [{ name: deploy, container: { image: quay.io/us/tiphys } }] }
+";
+    let mirrored = bootstrap(false, &[("quay.io", "mirror.example")]);
+    let primitive = primitive(PrimitiveName::Tiphys, "tiphys-system");
+    let rendered = rendered(&mirrored, &primitive, &given(TEMPLATE)).unwrap();
+    let template = find(&rendered, "ClusterWorkflowTemplate", "tiphys-deploy");
+    assert_eq!(template["spec"]["templates"][0]["container"]["image"], "quay.io/us/tiphys");
+    assert_eq!(template["metadata"]["namespace"], Value::Null);
+    assert_eq!(namespace(find(&rendered, "ConfigMap", NOTE)), "tiphys-system");
+    let labels = &find(&rendered, "Namespace", "tiphys-system")["metadata"]["labels"];
+    assert_eq!(labels["pod-security.kubernetes.io/enforce"], "restricted");
+}
