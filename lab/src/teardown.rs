@@ -1,7 +1,7 @@
 //! Taking a lab down, and sweeping up after one that died.
 
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -70,7 +70,7 @@ pub(crate) fn down(home: &Home) -> Result<(), LabError> {
         fs::write(forward, "0\n").map_err(LabError::file("could not restore", forward))?;
     }
     match fs::remove_dir_all(home.folder()) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(LabError::File {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(LabError::File {
             doing: "could not remove",
             path: home.folder().to_owned(),
             source: error,
@@ -164,7 +164,11 @@ fn network_namespaces() -> Vec<String> {
 /// leads into one; all others stay as they are.
 fn remove_rules() -> Result<(), LabError> {
     for family in ["iptables", "ip6tables"] {
-        let saved = command::run(&mut Command::new(format!("{family}-save")))?;
+        let saved = match command::run(&mut Command::new(format!("{family}-save"))) {
+            // On a machine that has never had a lab. Without the program, there are no rules of one.
+            Err(LabError::Start { source, .. }) if source.kind() == ErrorKind::NotFound => continue,
+            saved => saved?,
+        };
         let kept: String =
             saved.lines().filter(|line| !is_ours(line)).map(|l| format!("{l}\n")).collect();
         if kept.lines().count() == saved.lines().count() {

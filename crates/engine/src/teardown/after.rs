@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tiphys_model::platform::AppType;
 use tiphys_run::Verdict;
 use tiphys_state::graph::DeployedGraph;
 
@@ -141,8 +142,10 @@ impl Teardown {
         }
     }
 
-    /// What came with the platform may take as long to go as the slowest of its apps.
+    /// What came with the platform may take as long to go as the slowest of its apps. A teardown that
+    /// resumes has only the apps that are left, or none.
     fn removal_timeout(&self) -> Duration {
-        self.plan.apps.iter().map(|app| app.app.timeouts.health).max().unwrap_or_default()
+        let apps = self.plan.apps.iter().map(|app| app.app.timeouts.health);
+        apps.fold(AppType::Simple.timeout(), Duration::max)
     }
 }

@@ -87,6 +87,33 @@ async fn they_are_deleted_with_the_uid_that_was_noted() {
     assert_eq!(uids, ["shop-1", "things-1"]);
 }
 
+/// The run before was killed when its apps were gone and its namespaces were not.
+#[tokio::test(start_paused = true)]
+async fn a_teardown_that_resumes_without_apps_waits_for_them() {
+    let (server, mut teardown) = with_containers().await;
+    let mut graph = teardown.graph.take().unwrap();
+    for app in ["a", "b"] {
+        graph.removed(app);
+        server.change(|objects| objects.remove(&application(app)));
+    }
+    teardown.store().write(&graph).await.unwrap();
+    let platform = graph.platform(&teardown.platform.name, "argocd").unwrap();
+    let plan = Arc::new(tiphys_plan::plan(&platform, &Scope::Platform).unwrap());
+    let (platform, graph) = (Arc::new(platform), Some(graph));
+    let teardown = Teardown { platform, graph, plan, ..teardown };
+    let terminating =
+        Answer::Object(json!({ "kind": "Namespace", "metadata": { "name": "shop" } }));
+    let deletes = |asked: &Asked| asked.method == Method::DELETE && asked.path.starts_with(SHOP);
+    server.next_where(deletes, terminating);
+    let finalised = async {
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        server.change(|objects| objects.remove(SHOP));
+    };
+    let (ended, ()) = tokio::join!(run(teardown), finalised);
+    assert_eq!(ended.unwrap(), Verdict::Succeeded);
+    assert_eq!(server.get(CRD), None, "and what comes after them goes too");
+}
+
 #[tokio::test(start_paused = true)]
 async fn those_that_somebody_has_made_anew_stay_with_all_that_is_in_them() {
     let (server, teardown) = with_containers().await;
