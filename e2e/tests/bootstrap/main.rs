@@ -6,6 +6,7 @@
 mod ansible;
 mod failure;
 mod getting_started;
+mod job;
 mod journey;
 mod kills;
 mod policy;
@@ -50,6 +51,9 @@ fn main() -> ExitCode {
         ),
         Case::new("bootstrap_says_why_pods_do_not_start", failure::of_pods).disruptive().soak(),
         Case::new("bootstrap_says_what_the_cluster_refuses", failure::of_the_cluster)
+            .disruptive()
+            .soak(),
+        Case::new("jobs_bring_the_platform_and_take_it_away", job::there_and_back)
             .disruptive()
             .soak(),
         Case::new("bootstrap_resumes_after_being_killed", kills::at_any_moment).disruptive().soak(),

@@ -21,24 +21,45 @@ const ENGINES: [(&str, &str, WorkflowMode); 3] = [
     ("conf-nodes", "workflows", WorkflowMode::Nodes),
 ];
 
-/// What is wrong with an app: how that is called in a rehearsal, and who does so in the cluster.
-const FAULTS: [(&str, Behaviour); 5] = [
-    ("refuse", Behaviour::FailsToSync),
-    ("degraded", Behaviour::Degrades { after: Duration::from_secs(1) }),
-    ("never-healthy", Behaviour::NeverHealthy),
-    ("comparison-error", Behaviour::InvalidManifest),
-    ("out-of-sync", Behaviour::StaysOutOfSync),
+/// What is wrong with an app.
+#[derive(Debug, Clone, PartialEq)]
+struct Fault {
+    /// In a rehearsal.
+    name: &'static str,
+    /// In the cluster.
+    behaviour: Behaviour,
+    /// How its step ends.
+    ends: &'static str,
+}
+
+const FAULTS: [Fault; 5] = [
+    Fault { name: "refuse", behaviour: Behaviour::FailsToSync, ends: "failed" },
+    Fault {
+        name: "degraded",
+        behaviour: Behaviour::Degrades { after: Duration::from_secs(1) },
+        ends: "failed",
+    },
+    Fault { name: "never-healthy", behaviour: Behaviour::NeverHealthy, ends: "timed-out" },
+    Fault { name: "comparison-error", behaviour: Behaviour::InvalidManifest, ends: "failed" },
+    Fault { name: "out-of-sync", behaviour: Behaviour::StaysOutOfSync, ends: "failed" },
 ];
 
-/// A soak sets `TIPHYS_E2E_GRAPHS=30`.
+/// A soak sets `TIPHYS_E2E_REHEARSALS=200` and `TIPHYS_E2E_GRAPHS=30`.
 pub(crate) async fn of_engines(world: Arc<World>) {
     let mut chance = Chance::new(seed());
+    let rehearsals = count("TIPHYS_E2E_REHEARSALS", 10);
+    for _ in 0..rehearsals {
+        let graph = Graph::random(&mut chance);
+        assert_eq!(graph.rehearse(&world).await, graph.expected(), "{graph:#?}");
+    }
+    figure(&format!("{rehearsals} random platforms rehearsed: each app ends as the graph says"));
     install_chart().await;
     let graphs = count("TIPHYS_E2E_GRAPHS", 1);
     let (mut apps, mut failed) = (0, 0);
     for _ in 0..graphs {
         let graph = Graph::random(&mut chance);
         let rehearsed = graph.rehearse(&world).await;
+        assert_eq!(rehearsed, graph.expected(), "rehearsed: {graph:#?}");
         let deployments = ENGINES.map(|engine| graph.deploy(&world, engine));
         let deployed = futures::future::join_all(deployments).await;
         for ((name, ..), deployed) in ENGINES.iter().zip(deployed) {
@@ -61,7 +82,7 @@ struct Graph {
 #[derive(Debug)]
 struct Node {
     depends_on: Vec<usize>,
-    fault: Option<&'static (&'static str, Behaviour)>,
+    fault: Option<&'static Fault>,
 }
 
 /// What came of a run, whatever its apps are called.
@@ -84,15 +105,32 @@ impl Graph {
         Graph { apps: (0..size).map(node).collect() }
     }
 
+    /// What follows from the graph and the faults alone.
+    fn expected(&self) -> Outcome {
+        let mut apps: BTreeMap<usize, String> = BTreeMap::new();
+        for (at, node) in self.apps.iter().enumerate() {
+            let ends = if node.depends_on.iter().any(|on| apps[on] != "done") {
+                "skipped"
+            } else {
+                node.fault.map_or("done", |fault| fault.ends)
+            };
+            apps.insert(at, ends.to_owned());
+        }
+        let (exit, verdict) =
+            if apps.values().all(|ends| ends == "done") { (0, "succeeded") } else { (1, "failed") };
+        Outcome { exit: Some(exit), verdict: verdict.to_owned(), apps }
+    }
+
     /// The platform of one engine, with names of its own.
     fn fill(&self, site: &mut Site) {
         let name = site.platform.name.clone();
         site.platform.carries_its_file = true;
         let apps = self.apps.iter().enumerate().map(|(at, node)| {
-            let behaviour = node.fault.map_or(Behaviour::ConfigOnly, |(_, fault)| fault.clone());
+            let behaviour =
+                node.fault.map_or(Behaviour::ConfigOnly, |fault| fault.behaviour.clone());
             let mut app = AppSource::new(&format!("{name}-{at}"), behaviour);
             app.depends_on = node.depends_on.iter().map(|on| format!("{name}-{on}")).collect();
-            let never = node.fault.is_some_and(|(fault, _)| *fault == "never-healthy");
+            let never = node.fault.is_some_and(|fault| fault.name == "never-healthy");
             let health = Duration::from_secs(if never { 20 } else { 200 });
             app.timeouts = Some(Timeouts { sync: Duration::from_secs(200), health });
             app.retry = Some(Retry { limit: 0, ..Retry::default() });
@@ -106,8 +144,7 @@ impl Graph {
         self.fill(&mut site);
         let file = site.platform_file();
         let faults = self.apps.iter().enumerate().filter_map(|(at, node)| {
-            let (fault, _) = node.fault?;
-            Some(format!("--fault=conf-rehearsed-{at}={fault}"))
+            Some(format!("--fault=conf-rehearsed-{at}={}", node.fault?.name))
         });
         let faults: Vec<String> = faults.collect();
         let mut args = vec!["rehearse", "-f", file.path(), "--speed", "max", "-o", "jsonl"];
