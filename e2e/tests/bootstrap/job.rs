@@ -28,6 +28,7 @@ const LONGEST: Duration = Duration::from_secs(600);
 pub(crate) async fn there_and_back(ground: Arc<Ground>) {
     let start = Start::reference(&ground, "job");
     let files = readable(&start);
+    tidy(&ground).await;
     prepare(&ground, &start, files.path()).await;
     let before = look(&ground).await;
 
@@ -189,6 +190,7 @@ async fn run(
     log.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
 }
 
+/// Removes what is beside the platform, also what a run that failed has left.
 async fn tidy(ground: &Ground) {
     for (version, kind, name) in [
         ("v1", "Namespace", NAMESPACE),
@@ -196,7 +198,7 @@ async fn tidy(ground: &Ground) {
         ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", CLUSTER_NAME),
     ] {
         let all = objects(&ground.client, version, kind, None);
-        all.delete(name, &DeleteParams::default()).await.expect("deleted");
+        all.delete(name, &DeleteParams::default()).await.ok();
         until(kind, async || all.get_opt(name).await.expect("an answer").is_none()).await;
     }
 }

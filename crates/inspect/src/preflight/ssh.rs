@@ -18,12 +18,20 @@ use super::command::{Ended, run};
 use super::{ENDPOINT_TIMEOUT, advice};
 use tiphys_install::mounted::{Git, Login as Mounted};
 
+const WITHOUT_GIT: &str = "not checked: git is not installed";
+
 pub(super) async fn reach(url: &str, address: &SshAddress, mounted: &Git) -> (Tried, Login) {
     let not_tried = |why: &str| (Tried::NotTried(why.to_owned()), Login::NotTried(why.to_owned()));
     let identity = match Identity::new(mounted) {
         Ok(identity) => identity,
         Err(error) => {
-            return not_tried(&format!("not checked: cannot create a temporary folder: {error}"));
+            // Where there is nothing but the program, this comes first.
+            return match run(Command::new("git").arg("--version")).await {
+                Ended::Absent => not_tried(WITHOUT_GIT),
+                Ended::With(_) | Ended::Not(_) => {
+                    not_tried(&format!("not checked: cannot create a temporary folder: {error}"))
+                }
+            };
         }
     };
     let mut list = Command::new("git");
@@ -33,7 +41,7 @@ pub(super) async fn reach(url: &str, address: &SshAddress, mounted: &Git) -> (Tr
     list.env("GIT_TERMINAL_PROMPT", "0").current_dir(identity.folder.path());
     let output = match run(&mut list).await {
         Ended::With(output) => output,
-        Ended::Absent => return not_tried("not checked: git is not installed"),
+        Ended::Absent => return not_tried(WITHOUT_GIT),
         Ended::Not(why) => {
             let next = advice(&why);
             return (Tried::Away(why.clone(), next), Login::NotTried(why));

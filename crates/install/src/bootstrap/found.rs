@@ -9,8 +9,8 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, Client};
 use tiphys_model::bootstrap::{Primitive, PrimitiveName};
 
-use tiphys_cluster::RequestError;
 use tiphys_cluster::names::{MANAGED_BY, PRIMITIVE_LABEL};
+use tiphys_cluster::{Cause, RequestError};
 
 use super::render::{NOTE, OLD_NOTE};
 
@@ -56,8 +56,12 @@ pub async fn found(client: &Client, primitive: &Primitive) -> Result<Found, Requ
     };
     let marks: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
     let what = format!("cannot read the {kind} {mark}");
-    // Nor is there an object whose kind is not there.
-    let marked = marks.get_metadata_opt(mark).await.map_err(RequestError::because(what))?;
+    let marked = match marks.get_metadata(mark).await.map_err(RequestError::because(what)) {
+        Ok(marked) => Some(marked),
+        // Also if the cluster does not have the kind.
+        Err(error) if error.cause() == Cause::NotFound => None,
+        Err(error) => return Err(error),
+    };
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), name);
     let mut notes = Vec::new();
     for note in [NOTE, OLD_NOTE] {
@@ -114,7 +118,10 @@ pub(super) fn is_ours(metadata: &ObjectMeta, primitive: PrimitiveName) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use http::Method;
     use tiphys_cluster::names::PLATFORM_LABEL;
+    use tiphys_cluster::scripted::{Answer, Server};
+    use tiphys_model::bootstrap::{Checksum, Manifests};
 
     use super::*;
 
@@ -138,6 +145,23 @@ mod tests {
         assert_eq!(said(&[old]).as_deref(), Some("3.2.5"));
         assert_eq!(said(&[new, graph.clone()]).as_deref(), Some("3.2.6"));
         assert_eq!(said(&[graph]), None);
+    }
+
+    /// As an API server answers that does not have Argo Workflows' kinds.
+    #[tokio::test]
+    async fn a_primitive_whose_kind_the_cluster_does_not_have_is_absent() {
+        let server = Server::default();
+        let unknown = Answer::refused(404, "404 page not found");
+        server.next(Method::GET, "clusterworkflowtemplates", unknown);
+        let primitive = Primitive {
+            name: PrimitiveName::Tiphys,
+            version: "0.1.0".to_owned(),
+            namespace: "tiphys-system".to_owned(),
+            manifests: Manifests::Path("tiphys.yaml".to_owned()),
+            checksum: Checksum::parse(&"0".repeat(64)).unwrap(),
+            patches: None,
+        };
+        assert_eq!(found(&server.client(), &primitive).await.unwrap(), Found::Absent);
     }
 
     #[test]
