@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::process::ExitCode;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use jiff::Timestamp;
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -104,7 +105,9 @@ fn run<P: Place>(
             let (Some(world), Some(body)) = (world, body) else {
                 return Err(Failed::from("there is no cluster"));
             };
+            let began = Instant::now();
             let outcome = handle.block_on(handle.spawn(body(world.clone())));
+            figure(&format!("{} took {} s", case.name, began.elapsed().as_secs()));
             outcome.map_err(|error| {
                 let why = panic_message(error);
                 let tails = handle.block_on(world.log_tails(case.name));

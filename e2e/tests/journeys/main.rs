@@ -63,11 +63,13 @@ fn runs() -> Vec<Case> {
         Case::new("workflows_are_as_quick_as_local_runs", workflows::as_quick_as_local).soak(),
         Case::new("a_workflow_survives_its_pod", workflows::survival::of_a_deleted_pod),
         Case::new("engines_agree", conformance::of_engines).soak(),
-        Case::new("workflows_survive_disruptions", workflows::survival::of_everything)
+        Case::new("workflows_survive_lost_pods", workflows::survival::of_lost_pods).soak(),
+        Case::new("nodes_survive_lost_pods", workflows::survival::of_lost_pods_with_nodes).soak(),
+        Case::new("workflows_survive_outages", workflows::survival::of_outages).disruptive().soak(),
+        Case::new("nodes_survive_outages", workflows::survival::of_outages_with_nodes)
             .disruptive()
             .soak(),
         Case::new("nodes_of_hundreds_of_apps", workflows::nodes::of_hundreds).disruptive().soak(),
-        Case::new("nodes_survive_disruptions", workflows::survival::with_nodes).disruptive().soak(),
         Case::new("deploy_needs_no_api_of_argo_cd", deploy::through_fields),
         Case::new("deploy_tells_failures_apart_and_resumes", failure::in_every_way),
         Case::new("deploy_names_who_is_in_its_way", obstacle::of_others),

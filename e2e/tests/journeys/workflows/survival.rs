@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, EvictParams, ListParams};
 use kube::{Api, ResourceExt};
@@ -35,44 +36,57 @@ enum Disruption {
     PluginKilled,
 }
 
-/// For runs without nodes.
-const ALL: [Disruption; 6] = [
+/// What hits one pod of a run, and nothing of others.
+const LOST_PODS: [Disruption; 4] = [
     Disruption::PodDeleted,
     Disruption::PodEvicted,
     Disruption::ExecutorKilled,
     Disruption::OutOfMemory,
-    Disruption::ControllerKilled,
-    Disruption::ApiServerAway,
 ];
+
+/// What only nodes can suffer.
+const LOST_AGENTS: [Disruption; 3] =
+    [Disruption::AgentDeleted, Disruption::AgentEvicted, Disruption::PluginKilled];
+
+/// What hits every run of the cluster.
+const OUTAGES: [Disruption; 2] = [Disruption::ControllerKilled, Disruption::ApiServerAway];
+
+/// How many kinds are tried at the same time, each with a platform of its own.
+const AT_ONCE: usize = 2;
 
 /// One of them, which a pod cannot foresee.
 pub(crate) async fn of_a_deleted_pod(world: Arc<World>) {
-    of(world, "wf-lost", WorkflowMode::Single, &[Disruption::PodDeleted], 1).await;
+    of(world, WorkflowMode::Single, Disruption::PodDeleted, 1).await;
 }
 
-/// The same, and what only nodes can suffer.
-pub(crate) async fn with_nodes(world: Arc<World>) {
-    const AGENTS: [Disruption; 3] =
-        [Disruption::AgentDeleted, Disruption::AgentEvicted, Disruption::PluginKilled];
-    let disruptions = [&AGENTS[..], &ALL].concat();
+pub(crate) async fn of_lost_pods(world: Arc<World>) {
+    of_all(world, WorkflowMode::Single, &LOST_PODS, AT_ONCE).await;
+}
+
+pub(crate) async fn of_lost_pods_with_nodes(world: Arc<World>) {
+    let disruptions = [&LOST_AGENTS[..], &LOST_PODS].concat();
+    of_all(world, WorkflowMode::Nodes, &disruptions, AT_ONCE).await;
+}
+
+pub(crate) async fn of_outages(world: Arc<World>) {
+    of_all(world, WorkflowMode::Single, &OUTAGES, 1).await;
+}
+
+pub(crate) async fn of_outages_with_nodes(world: Arc<World>) {
+    of_all(world, WorkflowMode::Nodes, &OUTAGES, 1).await;
+}
+
+/// A soak sets `TIPHYS_E2E_DISRUPTIONS=10`.
+async fn of_all(world: Arc<World>, mode: WorkflowMode, disruptions: &[Disruption], at_once: usize) {
     let times = count("TIPHYS_E2E_DISRUPTIONS", 1);
-    of(world, "wf-nodes-all", WorkflowMode::Nodes, &disruptions, times).await;
+    let all = futures::stream::iter(disruptions.iter().copied());
+    all.for_each_concurrent(at_once, |disruption| of(world.clone(), mode, disruption, times)).await;
 }
 
-/// All of them; a soak sets `TIPHYS_E2E_DISRUPTIONS=10`.
-pub(crate) async fn of_everything(world: Arc<World>) {
-    of(world, "wf-all", WorkflowMode::Single, &ALL, count("TIPHYS_E2E_DISRUPTIONS", 1)).await;
-}
-
-async fn of(
-    world: Arc<World>,
-    name: &str,
-    mode: WorkflowMode,
-    disruptions: &[Disruption],
-    times: u32,
-) {
+async fn of(world: Arc<World>, mode: WorkflowMode, disruption: Disruption, times: u32) {
     let mut chance = Chance::new(seed());
-    let mut site = Site::reference(&world, name, Duration::from_secs(2)).await;
+    let name = format!("wf-{}-{}", mode.as_str(), format!("{disruption:?}").to_lowercase());
+    let mut site = Site::reference(&world, &name, Duration::from_secs(2)).await;
     site.platform.carries_its_file = true;
     site.platform.workflows = mode;
     let few = ["metallb", "metallb-config", "cert-manager", "cluster-issuers", "ingress-nginx"];
@@ -81,45 +95,45 @@ async fn of(
     site.commit("a few apps");
     configure(&world, &site.platform_file()).await;
     install_chart().await;
-    let mut generation = 1;
-    for disruption in disruptions {
-        let mut moments = Vec::new();
-        for _ in 0..times {
-            generation += 1;
-            for app in &mut site.platform.apps {
-                app.generation = generation;
-            }
-            let revision = site.commit("everything changed");
-            let before = Mark::now(&world);
-            // The apps need six seconds, and what comes before them two.
-            let moment = chance.millis(0, 8_000);
-            let run = format!("{name}-{generation}");
-            let disrupted = async {
-                let mut pod = running(&world, &format!("{OF}={run}")).await;
-                if disruption.strikes_agent() {
-                    pod = agent(&world, &site).await;
-                }
-                tokio::time::sleep(moment).await;
-                disruption.strike(&world, &pod).await;
-            };
-            let platform = [("platform", site.platform.name.as_str())];
-            let (status, ()) =
-                futures::join!(submitted(&site, &run, "deploy", "tiphys", &platform), disrupted);
-            let told = format!("{disruption:?} after {moment:?}");
-            assert_eq!(status["phase"], "Succeeded", "{told}: {status:#}");
-            let writes = before.writes(&site);
-            writes.check_order(&site, revision.as_str());
-            let operations = writes.operations();
-            let twice: BTreeMap<_, _> = operations.iter().filter(|(_, o)| o.len() != 1).collect();
-            assert!(twice.is_empty(), "{told}: synced more than once: {twice:?}");
-            assert_eq!(operations.len(), few.len(), "{told}");
-            assert!(world.held(&site.platform.project).await.is_empty(), "{told}: still held");
-            let nodes = status["nodes"].as_object().into_iter().flat_map(|nodes| nodes.values());
-            let pods = nodes.filter(|node| node["type"] == "Pod").count();
-            moments.push(format!("{:.1} s ({pods} pods)", moment.as_secs_f64()));
+    let mut moments = Vec::new();
+    for generation in 2..times + 2 {
+        for app in &mut site.platform.apps {
+            app.generation = generation;
         }
-        figure(&format!("{disruption:?}: {times} runs ended well, after {}", moments.join(", ")));
+        let revision = site.commit("everything changed");
+        let before = Mark::now(&world);
+        // The apps need six seconds, and what comes before them two.
+        let moment = chance.millis(0, 8_000);
+        let run = format!("{name}-{generation}");
+        let disrupted = async {
+            let mut pod = running(&world, &format!("{OF}={run}")).await;
+            if disruption.strikes_agent() {
+                pod = agent(&world, &site).await;
+            }
+            tokio::time::sleep(moment).await;
+            disruption.strike(&world, &pod).await;
+        };
+        let platform = [("platform", site.platform.name.as_str())];
+        let (status, ()) =
+            futures::join!(submitted(&site, &run, "deploy", "tiphys", &platform), disrupted);
+        let told = format!("{disruption:?} after {moment:?}");
+        assert_eq!(status["phase"], "Succeeded", "{told}: {status:#}");
+        let writes = before.writes(&site);
+        writes.check_order(&site, revision.as_str());
+        let operations = writes.operations();
+        let twice: BTreeMap<_, _> = operations.iter().filter(|(_, o)| o.len() != 1).collect();
+        assert!(twice.is_empty(), "{told}: synced more than once: {twice:?}");
+        assert_eq!(operations.len(), few.len(), "{told}");
+        assert!(world.held(&site.platform.project).await.is_empty(), "{told}: still held");
+        let nodes = status["nodes"].as_object().into_iter().flat_map(|nodes| nodes.values());
+        let pods = nodes.filter(|node| node["type"] == "Pod").count();
+        moments.push(format!("{:.1} s ({pods} pods)", moment.as_secs_f64()));
     }
+    figure(&format!(
+        "{} {disruption:?}: {times} runs ended well, after {}",
+        mode.as_str(),
+        moments.join(", ")
+    ));
     let valid = ["validate", "--platform", site.platform.name.as_str()];
     let (code, stdout, stderr) = tiphys::said(&tiphys::run(&valid, &world.kubeconfig).await);
     assert_eq!(code, Some(0), "{stdout}{stderr}");
