@@ -2,14 +2,14 @@
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
-use tiphys_lab::ArgoCdVersion;
+use tiphys_lab::{ArgoCdVersion, WorkflowsVersion};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Addon {
     ArgoCd(ArgoCdVersion),
     Primitives,
     Registry,
-    Workflows,
+    Workflows(WorkflowsVersion),
 }
 
 impl ValueEnum for Addon {
@@ -19,7 +19,8 @@ impl ValueEnum for Addon {
             Addon::ArgoCd(ArgoCdVersion::V3_5),
             Addon::Primitives,
             Addon::Registry,
-            Addon::Workflows,
+            Addon::Workflows(WorkflowsVersion::V3_7),
+            Addon::Workflows(WorkflowsVersion::V4_0),
         ]
     }
 
@@ -37,7 +38,12 @@ impl ValueEnum for Addon {
             Addon::Registry => {
                 PossibleValue::new("registry").help("An OCI registry beside the cluster")
             }
-            Addon::Workflows => PossibleValue::new("workflows").help("Argo Workflows, running"),
+            Addon::Workflows(WorkflowsVersion::V3_7) => PossibleValue::new("workflows")
+                .alias("workflows=3.7")
+                .help("Argo Workflows 3.7, running"),
+            Addon::Workflows(WorkflowsVersion::V4_0) => {
+                PossibleValue::new("workflows=4.0").help("Argo Workflows 4.0, running")
+            }
         })
     }
 }
@@ -47,13 +53,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn argo_cd_is_named_with_or_without_its_version() {
+    fn what_has_versions_is_named_with_or_without_one() {
         let read = |text: &str| Addon::from_str(text, false);
         assert_eq!(read("argocd"), Ok(Addon::ArgoCd(ArgoCdVersion::default())));
         for version in ArgoCdVersion::ALL {
             assert_eq!(read(&format!("argocd={version}")), Ok(Addon::ArgoCd(version)));
         }
         assert!(read("argocd=3.4").is_err());
-        assert_eq!(Addon::value_variants().len(), ArgoCdVersion::ALL.len() + 3);
+        assert_eq!(read("workflows"), Ok(Addon::Workflows(WorkflowsVersion::default())));
+        for version in WorkflowsVersion::ALL {
+            assert_eq!(read(&format!("workflows={version}")), Ok(Addon::Workflows(version)));
+        }
+        let versions = ArgoCdVersion::ALL.len() + WorkflowsVersion::ALL.len();
+        assert_eq!(Addon::value_variants().len(), versions + 2);
     }
 }

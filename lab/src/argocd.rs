@@ -69,10 +69,7 @@ impl Cluster {
 
     /// The version of the Argo CD that is installed, by its image.
     fn argocd_tag(&self) -> Result<Option<String>, LabError> {
-        let mut kubectl = self.kubectl()?;
-        kubectl.args(["get", CONTROLLER, "--ignore-not-found", "--namespace", NAMESPACE]);
-        kubectl.arg("-o=jsonpath={.spec.template.spec.containers[0].image}");
-        Ok(command::run(&mut kubectl)?.rsplit_once(':').map(|(_, tag)| tag.trim().to_owned()))
+        self.image_tag(NAMESPACE, CONTROLLER)
     }
 
     /// Manifests as they are in Argo CD's own module.

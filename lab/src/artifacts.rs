@@ -7,7 +7,8 @@ use std::process::Command;
 use crate::command;
 use crate::error::LabError;
 use crate::home::Home;
-use crate::mended::{self, Mended};
+use crate::mended::Mended;
+use crate::workflows::WorkflowsVersion;
 use tiphys_image::short_digest;
 
 /// A Go module of the lab, and what is built from it.
@@ -19,7 +20,7 @@ struct Module {
     ldflags: &'static str,
 }
 
-const MODULES: [Module; 11] = [
+const MODULES: [Module; 12] = [
     Module { folder: "pause", binaries: &[("pause", ".")], ldflags: "-s -w" },
     Module { folder: "etcd", binaries: &[("etcd", "go.etcd.io/etcd/server/v3")], ldflags: "-s -w" },
     Module {
@@ -63,6 +64,21 @@ const MODULES: [Module; 11] = [
             -X github.com/argoproj/argo-workflows/v3.gitTag=v3.7.14 \
             -X github.com/argoproj/argo-workflows/v3.gitCommit=ca37b537cd34d18029146a755bf42a9b2364c49b \
             -X github.com/argoproj/argo-workflows/v3.gitTreeState=clean",
+    },
+    Module {
+        folder: "workflows-4.0",
+        binaries: &[
+            (
+                "workflow-controller-4.0",
+                "github.com/argoproj/argo-workflows/v4/cmd/workflow-controller",
+            ),
+            ("argoexec-4.0", "github.com/argoproj/argo-workflows/v4/cmd/argoexec"),
+            ("argo-4.0", "github.com/argoproj/argo-workflows/v4/cmd/argo"),
+        ],
+        ldflags: "-s -w -X github.com/argoproj/argo-workflows/v4.version=v4.0.7 \
+            -X github.com/argoproj/argo-workflows/v4.gitTag=v4.0.7 \
+            -X github.com/argoproj/argo-workflows/v4.gitCommit=9aeb47ce10339f4a14819335c6a00027353ba0df \
+            -X github.com/argoproj/argo-workflows/v4.gitTreeState=clean",
     },
     Module {
         folder: "events",
@@ -142,11 +158,13 @@ impl Artifacts {
 
     /// A module that cannot be built where it is, in a place where it can.
     fn mended(&self, module: &Module) -> Result<Option<Mended>, LabError> {
-        if module.folder != "workflows" {
+        let mut workflows = WorkflowsVersion::ALL.into_iter();
+        let Some(version) = workflows.find(|version| version.folder() == module.folder) else {
             return Ok(None);
-        }
-        let source = self.source(module.folder, mended::MODULE)?;
-        Mended::make(&self.modules.join(module.folder), &source, &self.cache).map(Some)
+        };
+        let source = self.source(module.folder, version.module())?;
+        let folder = self.modules.join(module.folder);
+        Mended::make(&folder, version.module(), &source, &self.cache).map(Some)
     }
 
     fn build_one(

@@ -73,7 +73,8 @@ impl Cluster {
     pub fn build(&self) -> Result<(), LabError> {
         self.require_tools()?;
         let cluster = ["pause", "etcd", "kubernetes", "tools"];
-        let added = ["argocd", "argocd-3.5", "workflows", "events", "nats", "registry"];
+        let added =
+            ["argocd", "argocd-3.5", "workflows", "workflows-4.0", "events", "nats", "registry"];
         self.artifacts.build(&[&cluster[..], &added[..]].concat(), self.teller())
     }
 
@@ -147,12 +148,7 @@ impl Cluster {
         self.client("helm")
     }
 
-    /// `argo` for this lab.
-    pub fn argo(&self) -> Result<Command, LabError> {
-        self.client("argo")
-    }
-
-    fn client(&self, name: &str) -> Result<Command, LabError> {
+    pub(crate) fn client(&self, name: &str) -> Result<Command, LabError> {
         let mut command = Command::new(self.artifacts.binary(name)?);
         command.arg("--kubeconfig").arg(self.home.kubeconfig());
         Ok(command)
@@ -202,6 +198,18 @@ impl Cluster {
             command::run(kubectl.args(["get", "--raw", path, "--request-timeout=5s"]))
         });
         asked.is_ok()
+    }
+
+    /// The tag of the image of what is installed under this name.
+    pub(crate) fn image_tag(
+        &self,
+        namespace: &str,
+        object: &str,
+    ) -> Result<Option<String>, LabError> {
+        let mut kubectl = self.kubectl()?;
+        kubectl.args(["get", object, "--ignore-not-found", "--namespace", namespace]);
+        kubectl.arg("-o=jsonpath={.spec.template.spec.containers[0].image}");
+        Ok(command::run(&mut kubectl)?.rsplit_once(':').map(|(_, tag)| tag.trim().to_owned()))
     }
 
     fn node_is_ready(&self) -> bool {

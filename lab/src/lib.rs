@@ -35,6 +35,7 @@ pub use containers::PAUSE_IMAGE;
 pub use error::LabError;
 pub use home::Home;
 pub use primitives::NATS_IMAGE;
+pub use workflows::WorkflowsVersion;
 
 /// Where Go keeps the source of an Argo CD that the lab runs.
 pub fn argocd_source(version: ArgoCdVersion) -> Result<std::path::PathBuf, LabError> {

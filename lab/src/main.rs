@@ -68,7 +68,7 @@ fn run(cluster: &Cluster, action: Action) -> Result<ExitCode, LabError> {
                     Addon::ArgoCd(version) => cluster.install_argocd(version)?,
                     Addon::Primitives => cluster.load_primitives()?,
                     Addon::Registry => cluster.start_registry()?,
-                    Addon::Workflows => cluster.install_workflows()?,
+                    Addon::Workflows(version) => cluster.install_workflows(version)?,
                 }
             }
         }

@@ -9,7 +9,6 @@ use tempfile::TempDir;
 use crate::command;
 use crate::error::LabError;
 
-pub(crate) const MODULE: &str = "github.com/argoproj/argo-workflows/v3";
 /// In upstream's repository the second is a link to the first, and a module has no links.
 const SIGNALS: [&str; 2] = [
     "workflow/executor/osspecific/signal_darwin.go",
@@ -24,8 +23,14 @@ pub(crate) struct Mended {
 }
 
 impl Mended {
-    /// Copies the module and its source below `parent`. The copy lasts as long as the value.
-    pub(crate) fn make(module: &Path, source: &Path, parent: &Path) -> Result<Self, LabError> {
+    /// Copies the module and its source, which is upstream's module of this name, below `parent`. The copy
+    /// lasts as long as the value.
+    pub(crate) fn make(
+        module: &Path,
+        name: &str,
+        source: &Path,
+        parent: &Path,
+    ) -> Result<Self, LabError> {
         fs::create_dir_all(parent).map_err(LabError::file("could not make the folder", parent))?;
         let folder =
             tempfile::tempdir_in(parent).map_err(LabError::file("could not write in", parent))?;
@@ -43,7 +48,7 @@ impl Mended {
             fs::read_to_string(&path).map_err(LabError::file("could not read", path))
         };
         // Relative, so that the binary does not tell where it was built.
-        let replaced = format!("{}\nreplace {MODULE} => ./source\n", read("go.mod")?);
+        let replaced = format!("{}\nreplace {name} => ./source\n", read("go.mod")?);
         write(&folder.path().join("go.mod"), &replaced)?;
         write(&folder.path().join("go.sum"), &read("go.sum")?)?;
         Ok(Mended { folder })
@@ -74,12 +79,13 @@ mod tests {
         write(&module.join("go.sum"), "sums\n").unwrap();
         write(&source.join(SIGNALS[0]), "package osspecific\n").unwrap();
 
-        let mended = Mended::make(&module, &source, &place.path().join("cache")).unwrap();
+        let mended =
+            Mended::make(&module, "example.org/a", &source, &place.path().join("cache")).unwrap();
         let folder = mended.folder().to_owned();
         let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
         assert_eq!(read(&format!("source/{}", SIGNALS[1])), "package osspecific\n");
         assert_eq!(read(&format!("source/{}", PAGE[0])), PAGE[1]);
-        assert_eq!(read("go.mod"), format!("module lab\n\nreplace {MODULE} => ./source\n"));
+        assert_eq!(read("go.mod"), "module lab\n\nreplace example.org/a => ./source\n");
         assert_eq!(read("go.sum"), "sums\n");
         assert!(!source.join(SIGNALS[1]).exists());
         drop(mended);

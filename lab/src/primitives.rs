@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::argocd::ArgoCdVersion;
 use crate::cluster::Cluster;
 use crate::error::LabError;
+use crate::workflows::WorkflowsVersion;
 use crate::{containers, manifests};
 use tiphys_image::Image;
 
@@ -19,14 +20,15 @@ impl Cluster {
     /// manifests. Installs nothing.
     pub fn load_primitives(&self) -> Result<(), LabError> {
         let version = ArgoCdVersion::default();
-        let folders = [version.folder(), "workflows", "events", "nats"];
+        let of_workflows = WorkflowsVersion::default();
+        let folders = [version.folder(), of_workflows.folder(), "events", "nats"];
         self.artifacts().build(&folders, self.teller())?;
         let argocd = self.argocd_manifests(version, "install.yaml")?;
-        let workflows = self.workflows_manifests()?;
+        let workflows = self.workflows_manifests(of_workflows)?;
         let events = self.artifacts().source("events", EVENTS_MODULE)?;
         let events = read(&events.join("manifests/install.yaml"))?;
         self.load_argocd_images(version, &argocd)?;
-        self.load_workflows_images(&workflows)?;
+        self.load_workflows_images(of_workflows, &workflows)?;
         self.load_events_images(&events)?;
         // Last: where they are, the images are.
         for (name, text) in [
@@ -56,30 +58,31 @@ impl Cluster {
     fn load_events_images(&self, manifests: &str) -> Result<(), LabError> {
         let events = manifests::image(manifests, "/argo-events:")?;
         // Sensors submit workflows with `argo`.
-        self.load_program(&events, ROOT, &["argo-events", "argo"])?;
-        self.load_program(NATS_IMAGE, ROOT, &["nats-server"])
+        self.load_program(&events, ROOT, &[("argo-events", "argo-events"), ("argo", "argo")])?;
+        self.load_program(NATS_IMAGE, ROOT, &[("nats-server", "nats-server")])
     }
 
-    /// Makes an image of static programs known, the first of which is run.
+    /// Makes an image of static programs known, the first of which is run: each with its name in the image
+    /// and that of the binary.
     pub(crate) fn load_program(
         &self,
         name: &str,
         user: &str,
-        programs: &[&str],
+        programs: &[(&str, &str)],
     ) -> Result<(), LabError> {
         if containers::has(self.home(), name)? {
             return Ok(());
         }
         self.tell(&format!("loading {name}"));
-        let entry = programs.first().map(|program| format!("/bin/{program}")).unwrap_or_default();
+        let entry = programs.first().map(|(name, _)| format!("/bin/{name}")).unwrap_or_default();
         let mut image = Image::new(name)
             .user(user)
             .environment("PATH", "/bin")
             .entrypoint(&[&entry])
             .folder("tmp", 0o1777);
-        for program in programs {
-            let file = self.artifacts().binary(program)?;
-            image = image.file(&format!("bin/{program}"), &file, 0o755);
+        for (name, binary) in programs {
+            let file = self.artifacts().binary(binary)?;
+            image = image.file(&format!("bin/{name}"), &file, 0o755);
         }
         let tarball = self.home().make("images")?.join("program.tar");
         self.load_image(&image, &tarball)?;

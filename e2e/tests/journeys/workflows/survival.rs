@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -83,7 +84,7 @@ async fn of_all(world: Arc<World>, mode: WorkflowMode, disruptions: &[Disruption
     all.for_each_concurrent(at_once, |disruption| of(world.clone(), mode, disruption, times)).await;
 }
 
-async fn of(world: Arc<World>, mode: WorkflowMode, disruption: Disruption, times: u32) {
+async fn of(world: Arc<World>, mode: WorkflowMode, disruption: Disruption, times: usize) {
     let mut chance = Chance::new(seed());
     let name = format!("wf-{}-{}", mode.as_str(), format!("{disruption:?}").to_lowercase());
     let mut site = Site::reference(&world, &name, Duration::from_secs(2)).await;
@@ -96,9 +97,12 @@ async fn of(world: Arc<World>, mode: WorkflowMode, disruption: Disruption, times
     configure(&world, &site.platform_file()).await;
     install_chart().await;
     let mut moments = Vec::new();
-    for generation in 2..times + 2 {
+    let mut generation = 1;
+    while moments.len() < times {
+        generation += 1;
+        assert!(generation <= 3 * times + 2, "{disruption:?} comes too late again and again");
         for app in &mut site.platform.apps {
-            app.generation = generation;
+            app.generation = u32::try_from(generation).expect("a few");
         }
         let revision = site.commit("everything changed");
         let before = Mark::now(&world);
@@ -111,10 +115,10 @@ async fn of(world: Arc<World>, mode: WorkflowMode, disruption: Disruption, times
                 pod = agent(&world, &site).await;
             }
             tokio::time::sleep(moment).await;
-            disruption.strike(&world, &pod).await;
+            disruption.strike(&world, &pod).await
         };
         let platform = [("platform", site.platform.name.as_str())];
-        let (status, ()) =
+        let (status, struck) =
             futures::join!(submitted(&site, &run, "deploy", "tiphys", &platform), disrupted);
         let told = format!("{disruption:?} after {moment:?}");
         assert_eq!(status["phase"], "Succeeded", "{told}: {status:#}");
@@ -127,10 +131,13 @@ async fn of(world: Arc<World>, mode: WorkflowMode, disruption: Disruption, times
         assert!(world.held(&site.platform.project).await.is_empty(), "{told}: still held");
         let nodes = status["nodes"].as_object().into_iter().flat_map(|nodes| nodes.values());
         let pods = nodes.filter(|node| node["type"] == "Pod").count();
-        moments.push(format!("{:.1} s ({pods} pods)", moment.as_secs_f64()));
+        if struck {
+            assert!(pods > 1 || !disruption.ends_run(), "{told}: the run did not notice");
+            moments.push(format!("{:.1} s ({pods} pods)", moment.as_secs_f64()));
+        }
     }
     figure(&format!(
-        "{} {disruption:?}: {times} runs ended well, after {}",
+        "{} {disruption:?}: {times} runs ended well, struck after {}",
         mode.as_str(),
         moments.join(", ")
     ));
@@ -192,52 +199,116 @@ impl Disruption {
         }
     }
 
-    async fn strike(self, world: &World, pod: &Pod) {
+    /// Whether the container that runs the engine ends by it, so that the run goes on in another pod.
+    fn ends_run(self) -> bool {
+        match self {
+            Disruption::PodDeleted
+            | Disruption::PodEvicted
+            | Disruption::ExecutorKilled
+            | Disruption::OutOfMemory => true,
+            Disruption::ControllerKilled
+            | Disruption::ApiServerAway
+            | Disruption::AgentDeleted
+            | Disruption::AgentEvicted
+            | Disruption::PluginKilled => false,
+        }
+    }
+
+    /// Whether there was still something to strike: the run may have been quicker.
+    async fn strike(self, world: &World, pod: &Pod) -> bool {
         let pods: Api<Pod> = Api::namespaced(world.client.clone(), "tiphys");
         let name = pod.name_any();
+        let processes = executors(pod);
+        if processes.is_empty() {
+            return false;
+        }
         match self {
-            // It may have ended in time.
             Disruption::PodDeleted | Disruption::AgentDeleted => {
-                pods.delete(&name, &DeleteParams::default()).await.ok();
+                pods.delete(&name, &DeleteParams::default()).await.is_ok()
             }
             Disruption::PodEvicted | Disruption::AgentEvicted => {
-                pods.evict(&name, &EvictParams::default()).await.ok();
+                pods.evict(&name, &EvictParams::default()).await.is_ok()
             }
             Disruption::ExecutorKilled | Disruption::PluginKilled => {
-                for (pid, _) in executors(pod) {
-                    Command::new("kill").args(["-9", &pid]).status().expect("kill can be started");
-                }
+                let kill = |process: &Process| {
+                    let mut kill = Command::new("kill");
+                    kill.args(["-9", &process.pid]).status().expect("kill can be started").success()
+                };
+                processes.iter().all(kill)
             }
             Disruption::OutOfMemory => {
-                for (_, group) in executors(pod) {
-                    let limit = format!("/sys/fs/cgroup{group}/memory.max");
-                    fs::write(limit, "1M").expect("the group has a limit");
+                let mut ended = true;
+                for process in &processes {
+                    ended &= process.run_out_of_memory().await;
                 }
+                ended
             }
             Disruption::ControllerKilled => {
                 let controllers: Api<Pod> = Api::namespaced(world.client.clone(), "argo");
                 let list = ListParams::default().labels("app=workflow-controller");
                 let now = DeleteParams::default().grace_period(0);
                 controllers.delete_collection(&now, &list).await.expect("it can be deleted");
+                true
             }
-            Disruption::ApiServerAway => silence(Duration::from_secs(15)).await,
+            Disruption::ApiServerAway => {
+                silence(Duration::from_secs(15)).await;
+                true
+            }
         }
     }
 }
 
-/// The processes of the program in a pod, on this machine: the node is one of its own. Each with its
-/// group of resources.
-fn executors(pod: &Pod) -> Vec<(String, String)> {
-    let uid = pod.uid().expect("a uid").replace('-', "_");
-    let plain = pod.uid().expect("a uid");
+/// A process of the program in a pod, on this machine: the node is one of its own.
+struct Process {
+    pid: String,
+    /// Where the kernel limits the memory of its container.
+    memory: PathBuf,
+}
+
+/// Those of a pod, found by the ids of its containers.
+fn executors(pod: &Pod) -> Vec<Process> {
+    let status = pod.status.as_ref().and_then(|status| status.container_statuses.as_ref());
+    let ids: Vec<&str> = status
+        .into_iter()
+        .flatten()
+        .filter_map(|container| container.container_id.as_deref()?.strip_prefix("containerd://"))
+        .collect();
     let processes = fs::read_dir("/proc").expect("processes").flatten();
     let of_pod = processes.filter_map(|process| {
-        let group = fs::read_to_string(process.path().join("cgroup")).ok()?;
-        let group = group.lines().find_map(|line| line.strip_prefix("0::"))?.to_owned();
         let command = fs::read(process.path().join("cmdline")).ok()?;
-        let ours = group.contains(&uid) || group.contains(&plain);
-        (ours && command.starts_with(b"/tiphys\0"))
-            .then(|| (process.file_name().to_string_lossy().into_owned(), group))
+        let groups = fs::read_to_string(process.path().join("cgroup")).ok()?;
+        let group = |controller: &str| groups.lines().find_map(|line| line.split_once(controller));
+        // Version 1 has a hierarchy for memory, version 2 one for all.
+        let memory = match (group(":memory:"), group("0::")) {
+            (Some((_, group)), _) => format!("/sys/fs/cgroup/memory{group}/memory.limit_in_bytes"),
+            (None, Some((_, group))) => format!("/sys/fs/cgroup{group}/memory.max"),
+            (None, None) => return None,
+        };
+        let ours = command.starts_with(b"/tiphys\0") && ids.iter().any(|id| memory.contains(id));
+        let pid = process.file_name().to_string_lossy().into_owned();
+        ours.then(|| Process { pid, memory: memory.into() })
     });
     of_pod.collect()
+}
+
+impl Process {
+    /// Takes away the memory that it does not use, and waits until the kernel has ended it for want of
+    /// more. Whether it has.
+    async fn run_out_of_memory(&self) -> bool {
+        let there = || Path::new("/proc").join(&self.pid).exists();
+        let read = || fs::read_to_string(&self.memory).unwrap_or_default();
+        let mut limit: u64 = read().trim().parse().unwrap_or(512 << 20);
+        for _ in 0..200 {
+            if !there() {
+                return true;
+            }
+            // Refused as long as it uses more than that.
+            let less = limit - limit / 10;
+            if fs::write(&self.memory, less.to_string()).is_ok() {
+                limit = less;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        !there()
+    }
 }
