@@ -65,6 +65,8 @@ fn runs() -> Vec<Case> {
         Case::new("engines_agree", conformance::of_engines).soak(),
         Case::new("workflows_survive_lost_pods", workflows::survival::of_lost_pods).soak(),
         Case::new("nodes_survive_lost_pods", workflows::survival::of_lost_pods_with_nodes).soak(),
+        Case::new("workflows_survive_kills", workflows::survival::of_kills).soak(),
+        Case::new("nodes_survive_kills", workflows::survival::of_kills_with_nodes).soak(),
         Case::new("workflows_survive_outages", workflows::survival::of_outages).disruptive().soak(),
         Case::new("nodes_survive_outages", workflows::survival::of_outages_with_nodes)
             .disruptive()

@@ -37,17 +37,13 @@ enum Disruption {
     PluginKilled,
 }
 
-/// What hits one pod of a run, and nothing of others.
-const LOST_PODS: [Disruption; 4] = [
-    Disruption::PodDeleted,
-    Disruption::PodEvicted,
-    Disruption::ExecutorKilled,
-    Disruption::OutOfMemory,
-];
+/// Somebody takes the pod of a run away.
+const LOST_PODS: [Disruption; 2] = [Disruption::PodDeleted, Disruption::PodEvicted];
+/// The same with the pod that keeps nodes open.
+const LOST_AGENTS: [Disruption; 2] = [Disruption::AgentDeleted, Disruption::AgentEvicted];
 
-/// What only nodes can suffer.
-const LOST_AGENTS: [Disruption; 3] =
-    [Disruption::AgentDeleted, Disruption::AgentEvicted, Disruption::PluginKilled];
+/// The kernel ends the process in a pod.
+const KILLS: [Disruption; 2] = [Disruption::ExecutorKilled, Disruption::OutOfMemory];
 
 /// What hits every run of the cluster.
 const OUTAGES: [Disruption; 2] = [Disruption::ControllerKilled, Disruption::ApiServerAway];
@@ -66,6 +62,15 @@ pub(crate) async fn of_lost_pods(world: Arc<World>) {
 
 pub(crate) async fn of_lost_pods_with_nodes(world: Arc<World>) {
     let disruptions = [&LOST_AGENTS[..], &LOST_PODS].concat();
+    of_all(world, WorkflowMode::Nodes, &disruptions, AT_ONCE).await;
+}
+
+pub(crate) async fn of_kills(world: Arc<World>) {
+    of_all(world, WorkflowMode::Single, &KILLS, AT_ONCE).await;
+}
+
+pub(crate) async fn of_kills_with_nodes(world: Arc<World>) {
+    let disruptions = [&KILLS[..], &[Disruption::PluginKilled]].concat();
     of_all(world, WorkflowMode::Nodes, &disruptions, AT_ONCE).await;
 }
 
@@ -115,7 +120,7 @@ async fn of(world: Arc<World>, mode: WorkflowMode, disruption: Disruption, times
                 pod = agent(&world, &site).await;
             }
             tokio::time::sleep(moment).await;
-            disruption.strike(&world, &pod).await
+            disruption.strike(&world, &pod).await.then_some(pod)
         };
         let platform = [("platform", site.platform.name.as_str())];
         let (status, struck) =
@@ -129,11 +134,10 @@ async fn of(world: Arc<World>, mode: WorkflowMode, disruption: Disruption, times
         assert!(twice.is_empty(), "{told}: synced more than once: {twice:?}");
         assert_eq!(operations.len(), few.len(), "{told}");
         assert!(world.held(&site.platform.project).await.is_empty(), "{told}: still held");
-        let nodes = status["nodes"].as_object().into_iter().flat_map(|nodes| nodes.values());
-        let pods = nodes.filter(|node| node["type"] == "Pod").count();
-        if struck {
-            assert!(pods > 1 || !disruption.ends_run(), "{told}: the run did not notice");
-            moments.push(format!("{:.1} s ({pods} pods)", moment.as_secs_f64()));
+        let Some(pod) = struck else { continue };
+        // A run that was about to end may do so in spite of it.
+        if !disruption.ends_run() || is_replaced(&world, &run, &pod).await {
+            moments.push(format!("{:.1} s", moment.as_secs_f64()));
         }
     }
     figure(&format!(
@@ -149,6 +153,14 @@ async fn of(world: Arc<World>, mode: WorkflowMode, disruption: Disruption, times
 
 /// The workflow of a pod, on that pod.
 const OF: &str = "workflows.argoproj.io/workflow";
+
+/// Whether a workflow had another pod than this one for its run.
+async fn is_replaced(world: &World, workflow: &str, struck: &Pod) -> bool {
+    let pods: Api<Pod> = Api::namespaced(world.client.clone(), "tiphys");
+    let of_workflow = ListParams::default().labels(&format!("{OF}={workflow}"));
+    let listed = pods.list(&of_workflow).await.expect("a list");
+    listed.iter().any(|pod| pod.uid() != struck.uid())
+}
 
 /// The pod that keeps the newest nodes of the platform open, once it runs.
 async fn agent(world: &World, site: &Site) -> Pod {
@@ -237,11 +249,10 @@ impl Disruption {
                 processes.iter().all(kill)
             }
             Disruption::OutOfMemory => {
-                let mut ended = true;
                 for process in &processes {
-                    ended &= process.run_out_of_memory().await;
+                    process.run_out_of_memory().await;
                 }
-                ended
+                was_killed(&pods, &name).await
             }
             Disruption::ControllerKilled => {
                 let controllers: Api<Pod> = Api::namespaced(world.client.clone(), "argo");
@@ -292,15 +303,15 @@ fn executors(pod: &Pod) -> Vec<Process> {
 }
 
 impl Process {
-    /// Takes away the memory that it does not use, and waits until the kernel has ended it for want of
-    /// more. Whether it has.
-    async fn run_out_of_memory(&self) -> bool {
+    /// Takes away the memory that it does not use, until the kernel has ended it for want of more, or it
+    /// has ended by itself.
+    async fn run_out_of_memory(&self) {
         let there = || Path::new("/proc").join(&self.pid).exists();
         let read = || fs::read_to_string(&self.memory).unwrap_or_default();
         let mut limit: u64 = read().trim().parse().unwrap_or(512 << 20);
         for _ in 0..200 {
             if !there() {
-                return true;
+                return;
             }
             // Refused as long as it uses more than that.
             let less = limit - limit / 10;
@@ -309,6 +320,21 @@ impl Process {
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        !there()
     }
+}
+
+/// Whether a container of a pod whose process has ended was killed.
+async fn was_killed(pods: &Api<Pod>, name: &str) -> bool {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while Instant::now() < deadline {
+        let Ok(pod) = pods.get(name).await else { return false };
+        let statuses = pod.status.and_then(|status| status.container_statuses).unwrap_or_default();
+        let main = statuses.into_iter().find(|container| container.name == "main");
+        let ended = main.and_then(|container| container.state?.terminated);
+        if let Some(ended) = ended {
+            return ended.exit_code == 137;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    false
 }
