@@ -19,8 +19,8 @@ mod scalar;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tiphys_model::Criterion;
 use tiphys_model::platform::{AppType, Hold, Retry, Timeouts, WorkflowMode};
+use tiphys_model::{Criterion, DeployMode};
 
 pub use behaviour::Behaviour;
 
@@ -46,6 +46,7 @@ pub struct PlatformRepository {
     /// The root app renders the platform file, too.
     pub carries_its_file: bool,
     pub workflows: WorkflowMode,
+    pub deploy: DeployMode,
     pub apps: Vec<AppSource>,
 }
 
@@ -86,6 +87,7 @@ impl PlatformRepository {
             timeout: None,
             carries_its_file: false,
             workflows: WorkflowMode::default(),
+            deploy: DeployMode::default(),
             apps: Vec::new(),
         }
     }

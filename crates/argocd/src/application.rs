@@ -16,7 +16,7 @@ pub use list::list;
 pub use observe::Unreadable;
 
 /// The annotation that asks Argo CD to compare an Application anew; it removes it afterwards.
-pub(crate) const REFRESH: &str = "argocd.argoproj.io/refresh";
+pub const REFRESH: &str = "argocd.argoproj.io/refresh";
 /// Where an operation carries our id.
 pub(crate) const OPERATION_INFO: &str = "tiphys.dev/operation";
 

@@ -5,16 +5,14 @@
 //! would let through what an allow window of others forbids. What others forbid is therefore judged
 //! here, without the hold, as `SyncWindows.CanSync` of Argo CD does.
 
-mod schedule;
-
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
+use tiphys_model::Schedule;
 use tiphys_model::glob::{self, Star};
 
 use crate::Application;
-use schedule::Schedule;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -126,11 +124,7 @@ impl SyncWindow {
             "" | "UTC" => TimeZone::UTC,
             name => TimeZone::get(name).map_err(|_| unreadable("time zone"))?,
         };
-        // The offset of now counts for the beginning too: so it is in Argo CD.
-        let here = zone.to_offset(now).to_datetime(now);
-        let from = here.checked_sub(duration).map_err(|_| unreadable("duration"))?;
-        // A schedule that never comes counts as open in Argo CD: its next time is the year one.
-        Ok(schedule.next(from).is_none_or(|began| began < here))
+        schedule.is_open(duration, &zone, now).ok_or_else(|| unreadable("duration"))
     }
 }
 

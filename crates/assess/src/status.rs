@@ -11,12 +11,13 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use tiphys_model::platform::Hold as HoldPolicy;
 use tiphys_model::{AppIx, AppName, Health, Plan, PlatformName, Role, Scope, SyncStatus};
 use tiphys_run::{Action, Initiator, Observation, Operation, Stamp};
 
+use crate::deploy_loop::{Pause, SeenByLoop};
 pub use checklist::{Answer, Check, Known, checklist};
 pub use judge::{Judgement, State};
 pub use phase::{Authority, PlatformPhase};
@@ -81,6 +82,9 @@ pub struct Status {
     /// The newest run that is over; `None`: none is recorded, or nobody has looked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_run: Option<LastRun>,
+    /// Only of a platform that is deployed automatically.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deploy_loop: Option<LoopStatus>,
     /// In start order.
     pub apps: Vec<AppStatus>,
     pub bypasses: Vec<Bypass>,
@@ -120,6 +124,30 @@ pub struct LastRun {
     pub state: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub took_ms: Option<u64>,
+}
+
+/// How automatic deployments stand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LoopStatus {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause: Option<Pause>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen: Option<SeenByLoop>,
+    /// Nobody has looked for so long that the loop is not there.
+    pub asleep: bool,
+}
+
+impl LoopStatus {
+    /// The loop notes every minute what it sees.
+    const SILENCE: SignedDuration = SignedDuration::from_secs(180);
+
+    #[must_use]
+    pub fn new(pause: Option<Pause>, seen: Option<SeenByLoop>, now: Timestamp) -> Self {
+        let since = seen.as_ref().map(|seen| now.duration_since(seen.at));
+        let asleep = since.is_none_or(|since| since > Self::SILENCE);
+        LoopStatus { pause, seen, asleep }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -209,6 +237,7 @@ impl Status {
             bypasses: bypasses(plan, situation),
             root_causes: roots.causes(plan, &judgements, situation, shown),
             last_run: None,
+            deploy_loop: None,
             leftovers: None,
         }
     }

@@ -1,9 +1,9 @@
 //! What the platform's own objects in the cluster are called, so that who makes them and who
 //! reads them cannot disagree.
 
-pub use tiphys_model::namespaces::{NAMESPACE, TEARDOWN_NAMESPACE};
+pub use tiphys_model::namespaces::{NAMESPACE, SYSTEM_NAMESPACE, TEARDOWN_NAMESPACE};
 use tiphys_model::platform::WorkflowMode;
-use tiphys_model::{Platform, PlatformName, SecretName};
+use tiphys_model::{DeployMode, Platform, PlatformName, SecretName};
 
 /// On everything that we make.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "tiphys");
@@ -11,6 +11,8 @@ pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "tiphys");
 pub const PLATFORM_LABEL: &str = "tiphys.dev/platform";
 /// The namespace of the Argo CD that the platform lives in, on what is in ours.
 pub const ARGOCD_LABEL: &str = "tiphys.dev/argocd";
+/// On the ConfigMaps by which the deploy loop finds the platforms.
+pub const LOOP_LABEL: &str = "tiphys.dev/deploy-loop";
 /// Which primitive an object of Phase 1 is a part of.
 pub const PRIMITIVE_LABEL: &str = "tiphys.dev/primitive";
 /// The platform that a primitive was installed for, and with which it goes.
@@ -62,7 +64,13 @@ pub fn graph(platform: &PlatformName) -> GraphNames {
 
 #[must_use]
 pub fn root_application(platform: &Platform) -> String {
-    format!("{}-root", platform.name)
+    root_of(&platform.name)
+}
+
+/// The same for a platform of which nothing else is known.
+#[must_use]
+pub fn root_of(platform: &PlatformName) -> String {
+    format!("{platform}-root")
 }
 
 /// The Secret with which Argo CD logs in to the platform's repository.
@@ -91,10 +99,22 @@ pub fn sets_policy(platform: &Platform) -> String {
     cluster_wide(platform, "sets")
 }
 
+/// The one that lets the deploy loop change nothing of a root app but ask for a refresh.
+#[must_use]
+pub fn loop_policy(platform: &Platform) -> String {
+    cluster_wide(platform, "loop")
+}
+
 /// The ConfigMap with the platform file, where the root app does not have it.
 #[must_use]
 pub fn stored_file(argocd: &str, platform: &PlatformName) -> String {
     format!("tiphys.{argocd}.{platform}.file")
+}
+
+/// What the deploy loop keeps of a platform that it may deploy: a ConfigMap.
+#[must_use]
+pub fn deploy_loop(argocd: &str, platform: &PlatformName) -> String {
+    format!("tiphys.{argocd}.{platform}.deploy-loop")
 }
 
 /// What is not beside its Argo CD has the namespace of that in its name: another Argo CD may have a
@@ -166,16 +186,47 @@ pub enum Account {
     Submit,
     /// Keeps the nodes of a run open; only where the platform wants nodes.
     Nodes,
+    /// Starts deployments when Git has news; only where the platform wants that. One process does it for
+    /// all platforms, so the chart makes its ServiceAccount, and each platform gives it rights.
+    Loop,
 }
 
-impl Account {
-    pub const ALL: [Account; 5] =
-        [Account::Deploy, Account::Validate, Account::Teardown, Account::Submit, Account::Nodes];
+/// The ServiceAccount of the deploy loop. The chart names it, too.
+const LOOP_ACCOUNT: &str = "tiphys-serve";
 
-    /// The ServiceAccount, and all of its roles and bindings.
+impl Account {
+    pub const ALL: [Account; 6] = [
+        Account::Deploy,
+        Account::Validate,
+        Account::Teardown,
+        Account::Submit,
+        Account::Nodes,
+        Account::Loop,
+    ];
+
+    /// All of its roles and bindings.
     #[must_use]
     pub fn name(self, platform: &Platform) -> String {
         cluster_wide(platform, self.as_str())
+    }
+
+    /// The ServiceAccount.
+    #[must_use]
+    pub fn service_account(self, platform: &Platform) -> String {
+        match self {
+            Account::Loop => LOOP_ACCOUNT.to_owned(),
+            Account::Deploy
+            | Account::Validate
+            | Account::Teardown
+            | Account::Submit
+            | Account::Nodes => self.name(platform),
+        }
+    }
+
+    /// Whether the ServiceAccount is the platform's own.
+    #[must_use]
+    pub fn is_the_platforms(self) -> bool {
+        self != Account::Loop
     }
 
     /// Where it is.
@@ -184,19 +235,24 @@ impl Account {
         match self {
             Account::Deploy | Account::Validate | Account::Submit | Account::Nodes => NAMESPACE,
             Account::Teardown => TEARDOWN_NAMESPACE,
+            Account::Loop => SYSTEM_NAMESPACE,
         }
     }
 
     /// Whether the platform has this account.
     #[must_use]
     pub fn is_wanted(self, platform: &Platform) -> bool {
-        self != Account::Nodes || platform.workflows == WorkflowMode::Nodes
+        match self {
+            Account::Deploy | Account::Validate | Account::Teardown | Account::Submit => true,
+            Account::Nodes => platform.workflows == WorkflowMode::Nodes,
+            Account::Loop => platform.deploy.mode == DeployMode::Automatic,
+        }
     }
 
     /// As the API server calls it.
     #[must_use]
     pub fn user(self, platform: &Platform) -> String {
-        format!("system:serviceaccount:{}:{}", self.namespace(), self.name(platform))
+        format!("system:serviceaccount:{}:{}", self.namespace(), self.service_account(platform))
     }
 
     #[must_use]
@@ -207,6 +263,7 @@ impl Account {
             Account::Teardown => "teardown",
             Account::Submit => "submit",
             Account::Nodes => "nodes",
+            Account::Loop => "loop",
         }
     }
 }

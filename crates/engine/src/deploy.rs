@@ -15,7 +15,7 @@ use std::sync::Arc;
 use kube::Client;
 use tiphys_model::operation::PlanTag;
 use tiphys_model::platform::ArgoCdAccess;
-use tiphys_model::{Exit, Explain, Explanation, Plan, Platform, Role};
+use tiphys_model::{Exit, Explain, Explanation, Plan, Platform, Role, Scope};
 use tiphys_run::{Action, Clock, Event, Revisions, Signal, Stamp, Verdict};
 use tiphys_state::claim::{self, ClaimError};
 use tiphys_state::graph::{Containers, DeployedGraph, GraphError, GraphRecorder, GraphStore};
@@ -217,7 +217,8 @@ impl Deploy {
             };
         let store = GraphStore::new(&self.client, namespace, &self.platform.name);
         let containers = Containers::new(&self.client, self.applications());
-        let planned = self.note_plan(&store, &containers);
+        let revision = revisions.as_ref().map(Revisions::to_string);
+        let planned = self.note_plan(&store, &containers, revision.as_deref());
         let planned = match under_lease(lease, signals, planned).await? {
             ControlFlow::Continue(planned) => planned,
             ControlFlow::Break(signal) => return Ok(Verdict::Interrupted(signal)),
@@ -255,6 +256,11 @@ impl Deploy {
         let fence = lease.fence();
         let run = Box::pin(self.engine.run(setup, lease, signals, &noted, look, updates));
         let verdict = graph.during(&fence, run).await?;
+        if let (Verdict::Succeeded, Scope::Platform, Some(revision)) =
+            (&verdict, &self.plan.scope, revision)
+        {
+            graph.all_done(revision);
+        }
         // Whoever took the platform over keeps the graph from now on.
         if verdict != Verdict::LeaseLost {
             graph.finish().await?;
@@ -268,6 +274,7 @@ impl Deploy {
         &self,
         store: &GraphStore,
         containers: &Containers,
+        revision: Option<&str>,
     ) -> Result<DeployedGraph, DeployError> {
         let (found, there) = (store.read().await?, containers.list().await?);
         let mut graph = match found {
@@ -280,7 +287,7 @@ impl Deploy {
             }
             None => DeployedGraph::new(&self.platform, there.map(|there| there.names())),
         };
-        graph.plan(&self.platform, &self.plan);
+        graph.plan(&self.platform, &self.plan, revision);
         store.write(&graph).await?;
         Ok(graph)
     }

@@ -195,7 +195,7 @@ async fn deployed(platform: &Platform, apps: [&str; 2]) -> (Server, Teardown) {
     );
     let plan = tiphys_plan::plan(platform, &Scope::Platform).unwrap();
     let mut graph = DeployedGraph::new(platform, Some(Names::default()));
-    graph.plan(platform, &plan);
+    graph.plan(platform, &plan, None);
     graph.brought = Names { namespaces: all(&["web"]), crds: all(&["things.example.org"]) };
     let uid = |name: &str, uid: &str| [(name.to_owned(), uid.to_owned())].into();
     let crds = uid("things.example.org", "things-1");

@@ -7,12 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::coordination::v1::Lease as LeaseObject;
-use kube::{Api, Client};
+use kube::Client;
 use serde_json::Value;
 use tiphys_assess::status::{Installed, LeaseSeen, Seen, Situation};
-use tiphys_model::{Plan, Platform, PlatformName};
+use tiphys_model::{Plan, Platform};
 
 use tiphys_argocd::app_project;
 use tiphys_argocd::application::{Application, Unreadable};
@@ -23,7 +21,7 @@ use tiphys_engine::teardown::{self, Leftover};
 use tiphys_evidence::criteria::{self, Prober};
 use tiphys_state::graph::GraphStore;
 use tiphys_state::hold::windows;
-use tiphys_state::lease::ACTION;
+use tiphys_state::lease;
 
 pub use error::StatusError;
 pub use follow::follow;
@@ -222,37 +220,9 @@ impl Around {
             });
             windows.extend(of_project.into_iter().flatten().cloned());
         }
-        let lease = lease(client, namespace, &platform.name).await?;
+        let lease = lease::seen(client, namespace, &platform.name).await?;
         Ok(Around { projects, windows, lease })
     }
-}
-
-/// Who holds a platform.
-pub async fn lease(
-    client: &Client,
-    argocd: &str,
-    platform: &PlatformName,
-) -> Result<Option<LeaseSeen>, RequestError> {
-    let leases: Api<LeaseObject> = Api::namespaced(client.clone(), argocd);
-    let name = names::of(platform);
-    let what = format!("cannot read the Lease `{name}`");
-    let lease = leases.get_opt(&name).await.map_err(RequestError::because(what))?;
-    Ok(lease.and_then(|lease| lease_seen(&lease, Timestamp::now())))
-}
-
-/// Nobody, if it was given back. Our clock and the holder's may differ by what a renewal leaves
-/// of the duration: twenty-five seconds.
-fn lease_seen(lease: &LeaseObject, now: Timestamp) -> Option<LeaseSeen> {
-    let spec = lease.spec.as_ref()?;
-    let holder = spec.holder_identity.clone().filter(|holder| !holder.is_empty())?;
-    let annotations = lease.metadata.annotations.as_ref();
-    let action = annotations.and_then(|all| all.get(ACTION)).cloned().unwrap_or_default();
-    let seconds = spec.lease_duration_seconds.unwrap_or_default();
-    let renewed = spec.renew_time.as_ref().map(|time| time.0);
-    let expired = renewed.is_none_or(|renewed| {
-        now.duration_since(renewed) > SignedDuration::from_secs(seconds.into())
-    });
-    Some(LeaseSeen { holder, action, expired })
 }
 
 #[cfg(test)]
@@ -260,26 +230,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    fn lease(holder: &str, renewed: &str) -> LeaseObject {
-        serde_json::from_value(json!({
-            "metadata": { "annotations": { "tiphys.dev/action": "deploy" } },
-            "spec": {
-                "holderIdentity": holder, "leaseDurationSeconds": 30, "renewTime": renewed,
-            },
-        }))
-        .unwrap()
-    }
-
-    #[test]
-    fn a_lease_is_held_until_it_is_given_back_or_runs_out() {
-        let now: Timestamp = "2026-11-15T12:00:40Z".parse().unwrap();
-        let seen = |holder, renewed| lease_seen(&lease(holder, renewed), now);
-        let held = seen("me", "2026-11-15T12:00:20.000000Z").unwrap();
-        assert_eq!((&*held.holder, &*held.action, held.expired), ("me", "deploy", false));
-        assert!(seen("me", "2026-11-15T12:00:09.000000Z").unwrap().expired);
-        assert_eq!(seen("", "2026-11-15T12:00:20.000000Z"), None);
-    }
 
     #[test]
     fn it_is_known_since_when_an_app_is_as_healthy_as_it_is() {

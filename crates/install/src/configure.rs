@@ -5,6 +5,7 @@
 //! cannot be. What is as it should be is not written again.
 
 mod check;
+mod deploy_loop;
 mod given_token;
 mod hold_policy;
 mod intent;

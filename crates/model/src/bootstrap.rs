@@ -7,6 +7,8 @@ use std::time::Duration;
 
 pub use mirror::Mirror;
 
+use crate::namespaces::SYSTEM_NAMESPACE;
+
 /// The primitives of a platform: pinned, and installed by Phase 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bootstrap {
@@ -102,7 +104,7 @@ impl PrimitiveName {
             PrimitiveName::ArgoCd => "argocd",
             PrimitiveName::Workflows => "argo",
             PrimitiveName::Events => "argo-events",
-            PrimitiveName::Tiphys => "tiphys-system",
+            PrimitiveName::Tiphys => SYSTEM_NAMESPACE,
         }
     }
 }

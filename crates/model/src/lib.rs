@@ -7,6 +7,7 @@
 pub mod api_server;
 pub mod bootstrap;
 pub mod criterion;
+pub mod deploy_policy;
 pub mod duration;
 pub mod exit;
 pub mod explain;
@@ -18,11 +19,13 @@ pub mod namespaces;
 pub mod operation;
 pub mod plan;
 pub mod platform;
+mod schedule;
 pub mod scope;
 
 pub use api_server::ApiServer;
 pub use bootstrap::Bootstrap;
 pub use criterion::Criterion;
+pub use deploy_policy::{AllowWindow, DeployMode, DeployPolicy, WindowError};
 pub use exit::Exit;
 pub use explain::{Explain, Explanation, chain};
 pub use graph::{AppIx, Graph};
@@ -31,4 +34,5 @@ pub use name::{AppName, GroupName, NameError, NamespaceName, PlatformName, Secre
 pub use operation::OperationId;
 pub use plan::{Plan, PlannedApp, Role};
 pub use platform::{App, Platform};
+pub use schedule::Schedule;
 pub use scope::Scope;

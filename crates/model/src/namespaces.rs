@@ -3,6 +3,8 @@
 /// Where runs inside the cluster live: their accounts, workflows and records. Not with Argo CD: who may
 /// make a pod there can mount its Secrets.
 pub const NAMESPACE: &str = "tiphys";
+/// Where the chart is, with what serves all platforms. Who may make a workflow cannot use its account.
+pub const SYSTEM_NAMESPACE: &str = "tiphys-system";
 /// Where teardowns inside the cluster live. Who may make a workflow in a namespace can use every account
 /// in it, so who may deploy would otherwise be able to remove.
 pub const TEARDOWN_NAMESPACE: &str = "tiphys-teardown";

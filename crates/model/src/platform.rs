@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::api_server::ApiServer;
 use crate::bootstrap::Bootstrap;
 use crate::criterion::Criterion;
+use crate::deploy_policy::DeployPolicy;
 use crate::graph::{AppIx, Graph};
 use crate::name::{AppName, GroupName, NamespaceName, PlatformName, StackName};
 
@@ -24,6 +25,7 @@ pub struct Platform {
     pub policies: Policies,
     pub teardown: TeardownPolicy,
     pub workflows: WorkflowMode,
+    pub deploy: DeployPolicy,
     pub apps: Vec<App>,
     pub graph: Graph,
 }

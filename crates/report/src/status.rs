@@ -3,7 +3,8 @@
 use std::fmt;
 
 use anstyle::Style;
-use tiphys_assess::status::{AppStatus, LastRun, RootCause, State, Status};
+use tiphys_assess::deploy_loop::Pause;
+use tiphys_assess::status::{AppStatus, LastRun, LoopStatus, RootCause, State, Status};
 use tiphys_model::{AppName, Health, Scope, SyncStatus};
 
 use crate::clock::took;
@@ -34,6 +35,7 @@ impl fmt::Display for StatusReport<'_> {
         hold(f, status)?;
         run(f, status)?;
         last_run(f, status)?;
+        deploy_loop(f, status)?;
         causes(f, &status.root_causes)?;
         bypasses(f, status)?;
         writeln!(f)?;
@@ -133,6 +135,26 @@ fn last_run(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {
     let started = started.strftime("%Y-%m-%d %H:%M:%SZ");
     let label = paint(FAINT, "last run:");
     writeln!(f, "{label} {}{of} {state}{took}, began {started} ({run})", action.as_str())
+}
+
+fn deploy_loop(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {
+    let Some(LoopStatus { pause, seen, asleep }) = &status.deploy_loop else { return Ok(()) };
+    let label = paint(FAINT, "automatic deployments:");
+    let since = seen.as_ref().map(|seen| format!(" since {:.0}", seen.at));
+    if let Some(Pause { by, at, reason }) = pause {
+        let reason = reason.as_ref().map(|reason| format!(": {}", one_line(reason)));
+        let word = paint(WARNING, "paused");
+        let by = one_line(by);
+        return writeln!(f, "{label} {word} by {by} since {at:.0}{}", reason.unwrap_or_default());
+    }
+    match seen {
+        Some(seen) if !asleep => writeln!(f, "{label} {}", one_line(&seen.next.to_string())),
+        Some(_) | None => {
+            let since = since.unwrap_or_default();
+            let word = paint(WARNING, "nobody has looked");
+            writeln!(f, "{label} {word}{since}: check the Deployment tiphys-serve in tiphys-system")
+        }
+    }
 }
 
 fn causes(f: &mut fmt::Formatter<'_>, causes: &[RootCause]) -> fmt::Result {
@@ -251,6 +273,8 @@ fn names(all: &[AppName]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use jiff::{SignedDuration, Timestamp};
+    use tiphys_assess::deploy_loop::{Next, SeenByLoop};
     use tiphys_assess::status::{Authority, Bypass, HoldStatus, PlatformPhase, RunStatus};
     use tiphys_model::PlatformName;
     use tiphys_model::platform::Hold;
@@ -320,6 +344,7 @@ mod tests {
                 state: "failed".to_owned(),
                 took_ms: Some(62_000),
             }),
+            deploy_loop: Some(LoopStatus::new(None, None, Timestamp::UNIX_EPOCH)),
             leftovers: Some(vec!["ConfigMap/a/b: `gone` has applied it".to_owned()]),
         }
     }
@@ -336,12 +361,43 @@ mod tests {
             hold,
             run: None,
             last_run: None,
+            deploy_loop: None,
             apps,
             bypasses,
             root_causes,
             leftovers,
             ..broken()
         }
+    }
+
+    #[test]
+    fn automatic_deployments_are_shown_in_one_line() {
+        let at: Timestamp = "2026-11-19T12:00:00Z".parse().unwrap();
+        let next = Next::UpToDate { revision: "1.2.3".to_owned() };
+        let seen = SeenByLoop { at, by: "tiphys on pod-7".to_owned(), next };
+        let pause = |reason: Option<&str>| Pause {
+            by: "alice".to_owned(),
+            at,
+            reason: reason.map(str::to_owned),
+        };
+        let minutes = |minutes: i64| at + SignedDuration::from_mins(minutes);
+        let line = |pause, seen, now| {
+            let deploy_loop = Some(LoopStatus::new(pause, seen, now));
+            let text = plain(&StatusReport(&Status { deploy_loop, ..well() }));
+            text.lines()
+                .find_map(|line| line.strip_prefix("automatic deployments: "))
+                .unwrap()
+                .to_owned()
+        };
+        let seen = || Some(seen.clone());
+        assert_eq!(line(None, seen(), minutes(2)), "1.2.3 is deployed");
+        let nobody = "check the Deployment tiphys-serve in tiphys-system";
+        let asleep = format!("nobody has looked since 2026-11-19T12:00:00Z: {nobody}");
+        assert_eq!(line(None, seen(), minutes(4)), asleep);
+        assert_eq!(line(None, None, at), format!("nobody has looked: {nobody}"));
+        let paused = "paused by alice since 2026-11-19T12:00:00Z";
+        assert_eq!(line(Some(pause(None)), seen(), at), paused);
+        assert_eq!(line(Some(pause(Some("an\naudit"))), None, at), format!("{paused}: an audit"));
     }
 
     fn plain(text: &impl ToString) -> String {

@@ -4,12 +4,13 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use tiphys_assess::deploy_loop::Pause;
 use tiphys_assess::preflight::cluster::{Inventory, Node};
 use tiphys_assess::preflight::resources::Resources;
 use tiphys_assess::preflight::{Findings, Report, Requirement, Section, Trouble};
 use tiphys_assess::status::{
-    Answer, AppStatus, Authority, Bypass, Check, HoldStatus, LastRun, PlatformPhase, RootCause,
-    RunStatus, State, Status,
+    Answer, AppStatus, Authority, Bypass, Check, HoldStatus, LastRun, LoopStatus, PlatformPhase,
+    RootCause, RunStatus, State, Status,
 };
 use tiphys_model::platform::Hold;
 use tiphys_model::{AppName, PlatformName, Scope};
@@ -162,6 +163,15 @@ fn status(text: &str) -> Status {
             since: None,
             affects: vec![name("web")],
         }],
+        deploy_loop: Some(LoopStatus {
+            pause: Some(Pause {
+                by: text.to_owned(),
+                at: "2026-11-19T12:00:00Z".parse().unwrap(),
+                reason: Some(text.to_owned()),
+            }),
+            seen: None,
+            asleep: true,
+        }),
         leftovers: Some(vec![text.to_owned()]),
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod argocd;
 pub(crate) mod bootstrap;
 pub(crate) mod criteria;
 mod decode;
+pub(crate) mod deploy;
 mod object;
 pub(crate) mod server;
 pub(crate) mod teardown;
@@ -28,6 +29,7 @@ use crate::yaml::{self, Content, Meaning, Node, Scalar};
 use argocd::ArgoCdDocument;
 use bootstrap::BootstrapDocument;
 use criteria::CriterionDocument;
+use deploy::DeployDocument;
 use object::document;
 use teardown::TeardownDocument;
 
@@ -100,6 +102,9 @@ pub(crate) struct SpecDocument {
     /// What a run on Argo Workflows consists of: one container, or also a node for each app.
     #[cfg_attr(test, schemars(schema_with = "schema::workflows"))]
     pub(crate) workflows: Option<WorkflowMode>,
+    /// Who starts deployments: people and pipelines, or also the deploy loop in the cluster.
+    #[cfg_attr(test, schemars(with = "DeployDocument"))]
+    pub(crate) deploy: Option<DeployDocument>,
     /// The apps, in named stacks.
     #[cfg_attr(test, schemars(with = "Vec<StackDocument>"))]
     pub(crate) stacks: Option<List<StackDocument>>,

@@ -2,6 +2,7 @@
 
 mod bootstrap;
 mod criteria;
+mod deploy;
 mod edges;
 mod head;
 mod server;

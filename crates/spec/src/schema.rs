@@ -6,6 +6,7 @@ use tiphys_model::bootstrap::Installer;
 use tiphys_model::platform::AppType;
 
 use crate::document::criteria::STATUS_CODES;
+use crate::document::deploy::{DeployDocument, DeployObject};
 use crate::document::{
     API_VERSION, DependencyDocument, KIND, MAX_CONCURRENCY, MAX_COUNT, PlatformDocument,
     StackDocument,
@@ -96,6 +97,17 @@ pub(crate) fn hold(_: &mut SchemaGenerator) -> Schema {
 
 pub(crate) fn workflows(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "enum": ["single", "nodes"], "default": "single" })
+}
+
+pub(crate) fn deploy_mode(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "enum": ["manual", "automatic"], "default": "manual" })
+}
+
+pub(crate) fn cron(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "string", "pattern": "^\\s*\\S+(\\s+\\S+){4}\\s*$",
+        "examples": ["0 22 * * mon-fri"],
+    })
 }
 
 pub(crate) fn access(_: &mut SchemaGenerator) -> Schema {
@@ -215,6 +227,17 @@ pub(crate) fn drift(_: &mut SchemaGenerator) -> Schema {
         "type": "array",
         "items": { "type": "string", "pattern": "^[^/]+/[^/]+$" },
     })
+}
+
+impl JsonSchema for DeployDocument {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Deploy".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let (mode, object) = (deploy_mode(generator), generator.subschema_for::<DeployObject>());
+        json_schema!({ "anyOf": [mode, object] })
+    }
 }
 
 impl JsonSchema for DependencyDocument {

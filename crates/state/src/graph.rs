@@ -18,7 +18,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 use tiphys_argocd::application::Application;
-use tiphys_model::{AppIx, Plan, Platform, Role};
+use tiphys_model::{AppIx, DeployPolicy, Plan, Platform, Role};
 
 pub use app::DeployedApp;
 pub use containers::Containers;
@@ -51,6 +51,12 @@ pub struct DeployedGraph {
     /// Apps that were removed: something of theirs may be left.
     #[serde(default)]
     pub gone: BTreeSet<String>,
+    /// Of the root app, if all apps are Done at it since a run of the whole platform.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deployed: Option<String>,
+    /// Somebody has begun to remove the whole platform since it was deployed last.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removing: bool,
 }
 
 impl DeployedGraph {
@@ -67,12 +73,18 @@ impl DeployedGraph {
             came: Some(Uids::default()),
             keeping: BTreeSet::new(),
             gone: BTreeSet::new(),
+            deployed: None,
+            removing: false,
         }
     }
 
-    /// Notes what a run sets out to deploy.
-    pub fn plan(&mut self, platform: &Platform, plan: &Plan) {
+    /// Notes what a run sets out to deploy, and at which revision of the root app.
+    pub fn plan(&mut self, platform: &Platform, plan: &Plan, revision: Option<&str>) {
         self.settings = Settings::of(platform);
+        if self.deployed.as_deref() != revision {
+            self.deployed = None;
+        }
+        self.removing = false;
         for (position, planned) in plan.apps.iter().enumerate() {
             if planned.role == Role::Act {
                 let name = planned.app.name.to_string();
@@ -112,6 +124,12 @@ impl DeployedGraph {
     pub fn removed(&mut self, name: &str) {
         self.apps.remove(name);
         self.gone.insert(name.to_owned());
+    }
+
+    /// Who may start deployments; `None`: the next one is a person's.
+    #[must_use]
+    pub fn deploy_policy(&self) -> Option<&DeployPolicy> {
+        (!self.removing).then_some(self.settings.deploy_policy())
     }
 
     /// The apps of which nobody knows whether they have health criteria: an older Tiphys has
@@ -177,6 +195,8 @@ spec:
             came: Some(Uids::default()),
             keeping: BTreeSet::new(),
             gone: BTreeSet::new(),
+            deployed: None,
+            removing: false,
         }
     }
 

@@ -7,6 +7,7 @@ mod error;
 mod fence;
 mod held;
 mod object;
+mod seen;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +27,7 @@ pub use fence::Fence;
 use held::{Held, post};
 pub use object::ACTION;
 use object::{new, read, taken};
+pub use seen::seen;
 
 const POLL: Duration = Duration::from_secs(1);
 

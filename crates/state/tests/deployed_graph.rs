@@ -19,7 +19,7 @@ fn plan(platform: &Platform, scope: &Scope) -> Plan {
 /// A run that completes.
 fn deploy(graph: &mut DeployedGraph, platform: &Platform, scope: &Scope) {
     let plan = plan(platform, scope);
-    graph.plan(platform, &plan);
+    graph.plan(platform, &plan, None);
     for app in plan.graph.apps() {
         graph.done(&plan, app);
     }

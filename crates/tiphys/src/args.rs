@@ -9,6 +9,7 @@ mod format;
 mod health;
 mod init;
 mod named;
+mod pause;
 mod plan;
 mod platform;
 mod preflight;
@@ -16,6 +17,7 @@ mod rehearse;
 mod reports;
 mod runs;
 mod scope;
+mod serve;
 mod status;
 mod teardown;
 
@@ -33,6 +35,7 @@ pub(crate) use format::{DocumentFormat, RunFormat};
 pub(crate) use health::{HealthAction, HealthArgs, HealthTestArgs};
 pub(crate) use init::InitArgs;
 pub(crate) use named::{NamedArgs, namespace_flag};
+pub(crate) use pause::{PauseArgs, ResumeArgs};
 pub(crate) use plan::{PlanArgs, PlanFormat};
 pub(crate) use platform::{DeployedArgs, OwnPlatformArgs, PlatformArgs};
 pub(crate) use preflight::{PreflightArgs, PreflightFormat};
@@ -40,6 +43,7 @@ pub(crate) use rehearse::{RehearseArgs, Speed};
 pub(crate) use reports::ReportArgs;
 pub(crate) use runs::{AttachArgs, RunArgs, RunsArgs};
 pub(crate) use scope::{ScopeArgs, known as known_scopes};
+pub(crate) use serve::ServeArgs;
 pub(crate) use status::{LookArgs, StatusArgs, ValidateArgs, WhyArgs};
 pub(crate) use teardown::TeardownArgs;
 
@@ -117,6 +121,18 @@ pub(crate) enum Action {
     /// Running syncs continue in Argo CD, apps that are not done stay held, and the next deployment
     /// resumes.
     Cancel(RunArgs),
+    /// Stop automatic deployments of a platform for a while
+    ///
+    /// A deployment in progress continues, and `tiphys deploy` still works.
+    Pause(PauseArgs),
+    /// Continue automatic deployments of a platform
+    Resume(ResumeArgs),
+    /// Deploy what Git has, for platforms with `deploy: automatic`
+    ///
+    /// The chart runs it in the cluster. It compares what the root apps show of Git with what is
+    /// deployed, and submits a workflow where they differ. It runs until it is stopped. Of several
+    /// processes, one leads and the others wait.
+    Serve(ServeArgs),
     /// Remove the platform: everything in reverse order, each app confirmed gone
     ///
     /// Needs neither Git nor a platform file: the cluster stores what was deployed. Run it again to

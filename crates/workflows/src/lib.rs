@@ -24,4 +24,4 @@ pub use nodes::{
 pub use output::{Level, Said};
 pub use plugin::{PluginError, PluginRun, serve_plugin};
 pub use submit::{Submission, submit};
-pub use workflow::{Place, find, of_pod};
+pub use workflow::{Place, ended_at, find, of_pod, unfinished};

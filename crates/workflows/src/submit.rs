@@ -22,6 +22,8 @@ pub struct Submission {
     pub scope: Scope,
     /// If it is set, another environment is refused.
     pub environment: Option<String>,
+    /// To submit it again under this name changes nothing. Otherwise, each has a new one.
+    pub name: Option<String>,
 }
 
 impl Submission {
@@ -35,17 +37,21 @@ impl Submission {
         let parameter = |(name, value)| Some(json!({ "name": name, "value": value? }));
         let parameters: Vec<Value> =
             parameters.into_iter().filter_map(|(name, value)| parameter((name, value))).collect();
+        let mut metadata = json!({
+            "labels": {
+                MANAGED_BY.0: MANAGED_BY.1,
+                PLATFORM_LABEL: self.platform,
+                ARGOCD_LABEL: self.argocd,
+            },
+        });
+        match &self.name {
+            Some(name) => metadata["name"] = name.clone().into(),
+            None => metadata["generateName"] = format!("{TEMPLATE}-").into(),
+        }
         json!({
             "apiVersion": "argoproj.io/v1alpha1",
             "kind": "Workflow",
-            "metadata": {
-                "generateName": format!("{TEMPLATE}-"),
-                "labels": {
-                    MANAGED_BY.0: MANAGED_BY.1,
-                    PLATFORM_LABEL: self.platform,
-                    ARGOCD_LABEL: self.argocd,
-                },
-            },
+            "metadata": metadata,
             "spec": {
                 "workflowTemplateRef": { "name": TEMPLATE, "clusterScope": true },
                 "arguments": { "parameters": parameters },
@@ -63,15 +69,19 @@ pub async fn submit(client: &Client, submission: &Submission) -> Result<Place, W
     let created = api(client, NAMESPACE).create(&creating(), &workflow).await;
     let created = created.map_err(RequestError::because("cannot submit a workflow"));
     match created {
-        Ok(created) => Ok(Place {
-            namespace: NAMESPACE.to_owned(),
-            name: created.metadata.name.unwrap_or_default(),
-        }),
+        Ok(created) => Ok(place(created.metadata.name.unwrap_or_default())),
         Err(error) if error.cause() == Cause::NotFound => {
             Err(WorkflowsError::NotInstalled { what: format!("Workflows in `{NAMESPACE}`") })
         }
-        Err(error) => Err(error.into()),
+        Err(error) => match &submission.name {
+            Some(name) if error.cause() == Cause::Conflict => Ok(place(name.clone())),
+            _ => Err(error.into()),
+        },
     }
+}
+
+fn place(name: String) -> Place {
+    Place { namespace: NAMESPACE.to_owned(), name }
 }
 
 #[cfg(test)]
@@ -85,6 +95,7 @@ mod tests {
             argocd: "gitops".to_owned(),
             scope: Scope::Platform,
             environment: None,
+            name: None,
         };
         let workflow = submission.workflow();
         let parameters = &workflow["spec"]["arguments"]["parameters"];

@@ -1,15 +1,21 @@
 //! A workflow in the cluster, and what of it matters here.
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{ApiResource, DynamicObject, PatchParams, PostParams};
+use kube::api::{ApiResource, DynamicObject, ListParams, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client, ResourceExt};
 use serde_json::Value;
-use tiphys_cluster::names::{FIELD_MANAGER, NAMESPACE, TEARDOWN_NAMESPACE};
+use tiphys_cluster::names::{
+    ARGOCD_LABEL, FIELD_MANAGER, NAMESPACE, PLATFORM_LABEL, TEARDOWN_NAMESPACE,
+};
 use tiphys_cluster::{Cause, RequestError};
+use tiphys_model::PlatformName;
 
 /// On the pods of a workflow.
 pub(crate) const OF_WORKFLOW: &str = "workflows.argoproj.io/workflow";
+/// On a workflow that has ended.
+pub(crate) const COMPLETED: &str = "workflows.argoproj.io/completed";
 
 /// Which one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +48,26 @@ pub async fn of_pod(client: &Client, pod: &str) -> Result<Option<Place>, Request
         }
     }
     Ok(None)
+}
+
+/// One of this platform that has not ended, or has not begun.
+pub async fn unfinished(
+    client: &Client,
+    argocd: &str,
+    platform: &PlatformName,
+) -> Result<Option<String>, RequestError> {
+    let labels = format!("{PLATFORM_LABEL}={platform},{ARGOCD_LABEL}={argocd},{COMPLETED}!=true");
+    let listed = api(client, NAMESPACE).list_metadata(&ListParams::default().labels(&labels)).await;
+    let listed = listed.map_err(RequestError::because("cannot list the workflows of runs"))?;
+    Ok(listed.items.first().map(ResourceExt::name_any))
+}
+
+/// When a workflow of this name ended; nothing if it has not, or is not there.
+pub async fn ended_at(client: &Client, name: &str) -> Result<Option<Timestamp>, RequestError> {
+    let what = format!("cannot read the workflow {name}");
+    let found = api(client, NAMESPACE).get_opt(name).await.map_err(RequestError::because(what))?;
+    let finished = found.as_ref().and_then(|found| found.data["status"]["finishedAt"].as_str());
+    Ok(finished.and_then(|time| time.parse().ok()))
 }
 
 /// Who may deploy need not see teardowns.

@@ -20,6 +20,14 @@
 { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: [ALL] } }
 {{- end -}}
 
+{{- define "tiphys.labels" -}}
+app.kubernetes.io/name: tiphys
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end -}}
+
 {{- /* A ClusterWorkflowTemplate: one container that runs the executor. What a workflow is asked to do
        goes in as variables, so no parameter can become a command. */ -}}
 {{- define "tiphys.template" -}}
@@ -28,12 +36,7 @@ apiVersion: argoproj.io/v1alpha1
 kind: ClusterWorkflowTemplate
 metadata:
   name: tiphys-{{ .action }}
-  labels:
-    app.kubernetes.io/name: tiphys
-    app.kubernetes.io/instance: {{ $root.Release.Name }}
-    app.kubernetes.io/managed-by: {{ $root.Release.Service }}
-    app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
-    helm.sh/chart: {{ $root.Chart.Name }}-{{ $root.Chart.Version }}
+  labels: {{- include "tiphys.labels" $root | nindent 4 }}
   annotations:
     workflows.argoproj.io/description: {{ .description | quote }}
 spec:

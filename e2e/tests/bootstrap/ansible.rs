@@ -39,7 +39,7 @@ async fn check(ground: &Ground, start: &Start) -> String {
 
 /// Needs `ansible-playbook` and what its collections need.
 pub(crate) async fn comes_to_the_same_end(ground: Arc<Ground>) {
-    let start = Start::reference(&ground, "boot");
+    let start = Start::reference(&ground, "boot").await;
     let before = look(&ground).await;
     start.run(&ground, &["bootstrap", "--allow-uncommitted"], 0).await;
     let native = look_at_ours(&ground).await;

@@ -16,7 +16,7 @@ use crate::start::{Start, look, objects};
 
 /// Nothing is written when something cannot be.
 pub(crate) async fn before_anything(ground: Arc<Ground>) {
-    let start = Start::reference(&ground, "boot");
+    let start = Start::reference(&ground, "boot").await;
     let before = look(&ground).await;
 
     let argocd = start.path("argocd.yaml");
@@ -73,7 +73,7 @@ async fn a_conflict(ground: &Ground, start: &Start, namespaces: &Api<Namespace>)
 
 /// A webhook that does not answer, and a CRD whose names are taken.
 pub(crate) async fn of_the_cluster(ground: Arc<Ground>) {
-    let start = Start::reference(&ground, "boot");
+    let start = Start::reference(&ground, "boot").await;
     let before = look(&ground).await;
     start.write(|text| text.replace("timeout: 3m", "timeout: 10s"));
     let hooks: Api<ValidatingWebhookConfiguration> = Api::all(ground.client.clone());
@@ -122,7 +122,7 @@ pub(crate) async fn of_the_cluster(ground: Arc<Ground>) {
 /// What one node cannot show is judged by the API server: upstream's manifests for high
 /// availability, with replicas.
 pub(crate) async fn never_with_high_availability(ground: Arc<Ground>) {
-    let start = Start::reference(&ground, "boot");
+    let start = Start::reference(&ground, "boot").await;
     let before = look(&ground).await;
     let manifests = tiphys_lab::Home::from_environment().manifests();
     fs::copy(manifests.join("argocd-ha.yaml"), start.path("argocd.yaml")).expect("manifests");
@@ -148,7 +148,7 @@ pub(crate) async fn never_with_high_availability(ground: Arc<Ground>) {
 
 /// Of all roles that are installed, only those of Argo CD that deploy anything may do anything.
 pub(crate) async fn of_too_many_rights(ground: Arc<Ground>) {
-    let start = Start::reference(&ground, "wild");
+    let start = Start::reference(&ground, "wild").await;
     let said = start.run(&ground, &["bootstrap", "--render", "-o", "json"], 0).await;
     let objects = objects(&said.stdout);
     let roles =
@@ -164,7 +164,7 @@ pub(crate) async fn of_too_many_rights(ground: Arc<Ground>) {
 
 /// An image that is not there, and a quota that is too small.
 pub(crate) async fn of_pods(ground: Arc<Ground>) {
-    let start = Start::reference(&ground, "boot");
+    let start = Start::reference(&ground, "boot").await;
     let before = look(&ground).await;
     let only_argocd = |text: String| {
         let end = text.find("    workflows:").expect("more primitives");

@@ -26,7 +26,7 @@ const PLATFORM: &str = "job-reference";
 const LONGEST: Duration = Duration::from_secs(600);
 
 pub(crate) async fn there_and_back(ground: Arc<Ground>) {
-    let start = Start::reference(&ground, "job");
+    let start = Start::reference(&ground, "job").await;
     let files = readable(&start);
     tidy(&ground).await;
     prepare(&ground, &start, files.path()).await;

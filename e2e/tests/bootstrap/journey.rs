@@ -15,7 +15,7 @@ use crate::start::{Said, Start, look};
 use crate::work;
 
 pub(crate) async fn there_and_back(ground: Arc<Ground>) {
-    let start = Start::reference(&ground, "boot");
+    let start = Start::reference(&ground, "boot").await;
     let key = preserved_key(&ground).await;
     let before = look(&ground).await;
 

@@ -35,7 +35,7 @@ async fn delete_a_pod(ground: &Ground, chance: &mut Chance) {
 pub(crate) async fn at_any_moment(ground: Arc<Ground>) {
     let kills = count("TIPHYS_E2E_KILLS", 2);
     let mut chance = Chance::new(seed());
-    let start = Start::reference(&ground, "boot");
+    let start = Start::reference(&ground, "boot").await;
     let before = look(&ground).await;
     let began = Instant::now();
     start.run(&ground, &["bootstrap", "--no-run"], 0).await;

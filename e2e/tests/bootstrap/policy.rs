@@ -16,7 +16,7 @@ use crate::start::{Start, look};
 const WAIT: Duration = Duration::from_millis(300);
 
 pub(crate) async fn keeps_projects_as_they_are(ground: Arc<Ground>) {
-    let start = Start::reference(&ground, "boot");
+    let start = Start::reference(&ground, "boot").await;
     let before = look(&ground).await;
     start.run(&ground, &["bootstrap", "--no-run"], 0).await;
     let project = start.platform.project.as_str();

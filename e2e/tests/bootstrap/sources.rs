@@ -99,17 +99,17 @@ fn chart(start: &Start, helm: &Path, root: &Path, url: &str) {
 }
 
 pub(crate) async fn are_used_from_wherever_they_are(ground: Arc<Ground>) {
-    let work = tokio::task::spawn_blocking(move || from_wherever_they_are(&ground));
+    let start = Start::reference(&ground, "src").await;
+    let work = tokio::task::spawn_blocking(move || from_wherever_they_are(&ground, &start));
     work.await.expect("it comes to its end");
 }
 
-fn from_wherever_they_are(ground: &Ground) {
+fn from_wherever_they_are(ground: &Ground, start: &Start) {
     packages::ensure(&[("curl", "/usr/bin/curl")], &[]).expect("curl can be installed");
     servers::install();
     let cluster = Cluster::new(Home::from_environment(), |_| ());
     let registry = cluster.registry().expect("a registry: `lab up --with registry`");
     let tools = cluster.tools().expect("tools");
-    let start = Start::reference(ground, "src");
     let (root, port) = (tempfile::tempdir().expect("a folder"), servers::free_port());
     let (_server, own) = Server::files(port, root.path());
     let address = format!("https://127.0.0.1:{port}");
@@ -122,12 +122,12 @@ fn from_wherever_they_are(ground: &Ground) {
     let login = json!({ "username": registry.user, "password": password.trim() });
     let config = json!({ "auths": { registry.address.as_str(): login } });
     fs::write(credentials.join("config.json"), config.to_string()).expect("a file");
-    let (code, expected, stderr) = render(&start, ground, &tools);
+    let (code, expected, stderr) = render(start, ground, &tools);
     assert_eq!(code, Some(0), "{stderr}");
 
-    let oci = push(&registry, &start, "argocd.yaml", "primitives/argocd", "3.2.6");
+    let oci = push(&registry, start, "argocd.yaml", "primitives/argocd", "3.2.6");
     fs::copy(start.path("workflows.yaml"), root.path().join("workflows.yaml")).expect("a file");
-    chart(&start, &tools.join("helm"), root.path(), &format!("{address}/charts"));
+    chart(start, &tools.join("helm"), root.path(), &format!("{address}/charts"));
     let elsewhere = |text: String| {
         let chart = format!(
             "chart: {{ repository: '{address}/charts', name: argo-events, version: 1.9.10 }}"
@@ -138,13 +138,13 @@ fn from_wherever_they_are(ground: &Ground) {
     };
     start.write(elsewhere);
     // What a chart renders to is pinned by what the message says.
-    let (code, _, stderr) = render(&start, ground, &tools);
+    let (code, _, stderr) = render(start, ground, &tools);
     assert_eq!(code, Some(3), "{stderr}");
     let (_, found) = stderr.split_once("has the SHA-256 ").expect("a checksum");
     let (found, rest) = found.split_once(", but ").expect("a checksum");
     let (pinned, _) = rest.split_once(" is pinned").expect("a checksum");
     start.write(|text| elsewhere(text).replace(pinned, found));
-    let (code, rendered, stderr) = render(&start, ground, &tools);
+    let (code, rendered, stderr) = render(start, ground, &tools);
     assert_eq!(code, Some(0), "{stderr}");
     assert_eq!(sorted(&rendered), sorted(&expected));
     for secret in [password.trim(), "Authorization"] {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tiphys_e2e::inventory::{Inventory, inventory};
-use tiphys_e2e::{Ground, tiphys};
+use tiphys_e2e::{Ground, image, tiphys};
 use tiphys_lab::git::Repository;
 use tiphys_lab::repository::PlatformRepository;
 use tiphys_lab::{Cluster, Home};
@@ -31,7 +31,7 @@ const PRIMITIVES: [(&str, &str); 4] =
 
 impl Start {
     /// The reference platform; each app is Healthy after a second.
-    pub(crate) fn reference(ground: &Ground, name: &str) -> Self {
+    pub(crate) async fn reference(ground: &Ground, name: &str) -> Self {
         let repository = Repository::create(&ground.git, name).expect("a repository");
         let after = Duration::from_secs(1);
         let platform =
@@ -46,7 +46,7 @@ impl Start {
         for (primitive, _) in PRIMITIVES {
             let file = format!("{primitive}.yaml");
             if primitive == "tiphys" {
-                fs::write(start.path(&file), rendered_chart()).expect("manifests");
+                fs::write(start.path(&file), rendered_chart().await).expect("manifests");
                 continue;
             }
             let manifests = Home::from_environment().manifests();
@@ -118,9 +118,11 @@ impl Start {
 }
 
 /// Our own chart, as its users render it.
-fn rendered_chart() -> Vec<u8> {
+async fn rendered_chart() -> Vec<u8> {
+    let (repository, tag) = image::executor().await.rsplit_once(':').expect("a tag");
+    let values = format!("image.repository={repository},image.tag={tag},image.pullPolicy=Never");
     let mut helm = Cluster::new(Home::from_environment(), |_| {}).helm().expect("the lab has helm");
-    helm.args(["template", "tiphys", CHART, "--set", "image.repository=registry.example/tiphys"]);
+    helm.args(["template", "tiphys", CHART, "-n", "tiphys-system", "--set", &values]);
     let output = helm.output().expect("it can be started");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     output.stdout

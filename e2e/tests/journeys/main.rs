@@ -57,6 +57,7 @@ fn runs() -> Vec<Case> {
         Case::new("deploy_follows_the_order_and_is_idempotent", deploy::in_order),
         Case::new("deploy_on_argo_workflows", workflows::in_one_container),
         Case::new("deploy_with_a_node_for_each_app", workflows::nodes::show_each_app),
+        Case::new("automatic_deployments_take_what_git_has", workflows::automatic::what_git_has),
         Case::new("a_workflow_is_cancelled_and_resumed", workflows::cancelled),
         Case::new("the_chart_is_installed_and_goes_away", workflows::chart).disruptive(),
         Case::new("a_workflow_that_is_retried_deploys_what_git_has", workflows::retried),

@@ -1,5 +1,6 @@
 //! Runs on Argo Workflows, from the templates of the chart.
 
+pub(crate) mod automatic;
 pub(crate) mod nodes;
 pub(crate) mod survival;
 
@@ -65,6 +66,10 @@ async fn helm(args: &[&str]) {
 
 fn helm_command() -> Command {
     Cluster::new(Home::from_environment(), |_| {}).helm().expect("the lab has helm")
+}
+
+fn kubectl() -> Command {
+    Cluster::new(Home::from_environment(), |_| {}).kubectl().expect("the lab has kubectl")
 }
 
 async fn argo(args: &[&str]) {

@@ -1,7 +1,7 @@
 //! The platform file of a repository.
 
-use tiphys_model::duration;
 use tiphys_model::platform::{AppType, WorkflowMode};
+use tiphys_model::{DeployMode, duration};
 
 use super::scalar::{list, scalar};
 use super::{AppSource, PlatformRepository};
@@ -30,11 +30,13 @@ spec:
         root = scalar(&platform.root_project),
     );
     let mode = Some(platform.workflows).filter(|mode| *mode != WorkflowMode::default());
+    let deploy = Some(platform.deploy).filter(|mode| *mode != DeployMode::default());
     let settings = [
         ("hold", platform.hold.map(|hold| hold.as_str().to_owned())),
         ("concurrency", platform.concurrency.map(|number| number.to_string())),
         ("timeout", platform.timeout.map(duration::format)),
         ("workflows", mode.map(|mode| mode.as_str().to_owned())),
+        ("deploy", deploy.map(|mode| mode.as_str().to_owned())),
     ];
     for (name, value) in settings {
         text.extend(value.map(|value| format!("  {name}: {value}\n")));

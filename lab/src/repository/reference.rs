@@ -53,6 +53,7 @@ impl PlatformRepository {
             timeout: Some(platform.policies.timeout),
             carries_its_file: false,
             workflows: platform.workflows,
+            deploy: platform.deploy.mode,
             apps: apps.collect(),
         })
     }

@@ -37,6 +37,7 @@ impl Teardown {
             }
         };
         graph.note_going(removed.iter().copied());
+        graph.removing |= self.extent == Extent::Platform;
         self.refuse_cascades(context.app_resources.kinds(), &graph, &removed).await?;
         if self.options.retain_volumes {
             // Those of an earlier attempt too: its apps may be gone, and their claims not yet.
@@ -87,7 +88,7 @@ impl Teardown {
         }
         Ok(found.unwrap_or_else(|| {
             let mut graph = DeployedGraph::new(&self.platform, None);
-            graph.plan(&self.platform, &self.plan);
+            graph.plan(&self.platform, &self.plan, None);
             graph
         }))
     }

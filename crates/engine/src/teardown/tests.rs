@@ -27,7 +27,7 @@ async fn deployed() -> (Server, Teardown) {
     let platform = testkit::platform();
     let plan = tiphys_plan::plan(&platform, &Scope::Platform).unwrap();
     let mut graph = DeployedGraph::new(&platform, None);
-    graph.plan(&platform, &plan);
+    graph.plan(&platform, &plan, None);
     let store = GraphStore::new(&server.client(), "argocd", &platform.name);
     store.write(&graph).await.unwrap();
     let teardown = Teardown {

@@ -7,7 +7,7 @@ use tiphys_model::Platform;
 use tiphys_model::platform::{Source, SourceTool};
 
 use super::trust::AUTHORITIES;
-use super::{hold_policy, projects, repositories, rights, roles, sets_policy};
+use super::{deploy_loop, hold_policy, projects, repositories, rights, roles, sets_policy};
 use crate::definitions::{self, SETTINGS};
 use crate::mounted::Mounted;
 use tiphys_argocd::destination::IN_CLUSTER_SERVER;
@@ -59,6 +59,8 @@ pub(super) fn desired(
     desired.extend(roles::accounts(platform).into_iter().map(own));
     desired.extend(roles::roles(platform).into_iter().map(own));
     desired.extend(roles::cluster_roles(platform).into_iter().map(own));
+    desired.extend(deploy_loop::kept(platform).map(own));
+    desired.extend(deploy_loop::policy(platform).into_iter().flatten().map(own));
     desired.extend(hold_policy::objects(platform).into_iter().map(own));
     desired.extend(sets_policy::objects(platform).into_iter().map(own));
     let authorities = repositories::authorities(source, mounted);
@@ -163,6 +165,7 @@ pub(crate) mod tests {
             bootstrap: None,
             teardown: tiphys_model::platform::TeardownPolicy::default(),
             workflows: tiphys_model::platform::WorkflowMode::default(),
+            deploy: tiphys_model::DeployPolicy::default(),
             argocd: ArgoCd {
                 namespace: "argocd".to_owned(),
                 application_namespaces: Vec::new(),

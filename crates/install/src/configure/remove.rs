@@ -45,6 +45,7 @@ pub async fn remove(
     for kind in ["ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"] {
         objects.push((admission, kind, names::hold_policy(platform)));
         objects.push((admission, kind, names::sets_policy(platform)));
+        objects.push((admission, kind, names::loop_policy(platform)));
     }
     objects.push(("v1", "Secret", names::admin(platform)));
     let repositories = repositories(client, platform).await?;
@@ -81,9 +82,11 @@ pub async fn remove(
         let objects = api(client, namespace.as_deref(), version, kind);
         delete_own(&objects, platform, kind, &account.name(platform)).await?;
     }
-    let file = names::stored_file(&platform.argocd.namespace, &platform.name);
+    let argocd = &platform.argocd.namespace;
     let maps = api(client, Some(names::NAMESPACE), "v1", "ConfigMap");
-    delete_own(&maps, platform, "ConfigMap", &file).await?;
+    for map in [names::stored_file, names::deploy_loop].map(|name| name(argocd, &platform.name)) {
+        delete_own(&maps, platform, "ConfigMap", &map).await?;
+    }
     for (version, kind, name) in objects {
         let namespace = (!kind.starts_with("Validating")).then_some(&*platform.argocd.namespace);
         delete_own(&api(client, namespace, version, kind), platform, kind, &name).await?;

@@ -41,6 +41,7 @@ pub fn grants(platform: &Platform, account: Account) -> Grants {
         Account::Validate => return looking(platform),
         Account::Submit => return submitting(platform),
         Account::Nodes => return keeping_nodes(platform),
+        Account::Loop => return starting(platform),
     };
     let through_api = platform.argocd.access == ArgoCdAccess::Api;
     let mut here = in_argocd(platform, purpose);
@@ -116,17 +117,42 @@ fn in_workflow() -> Vec<PolicyRule> {
 
 /// Workflows, how they go on, an end for them, and the records of runs.
 fn submitting(platform: &Platform) -> Grants {
-    let own = vec![
+    let mut own = vec![
         any("argoproj.io", "workflows", &["create", "get", "list", "watch", "patch"]),
         any("", "pods", &["get", "list"]),
         any("", "pods/log", &["get"]),
         any("", "configmaps", &["get", "list"]),
     ];
+    let paused = names::deploy_loop(&platform.argocd.namespace, &platform.name);
+    if Account::Loop.is_wanted(platform) {
+        own.push(only("", "configmaps", &[&paused], &["patch"]));
+    }
     // Whether a run that has not said its end goes on.
     let lease = only("coordination.k8s.io", "leases", &[&names::own(platform)], &["get"]);
     // `argo submit --from` reads the template first.
     let templates = any("argoproj.io", "clusterworkflowtemplates", &["get"]);
     Grants { own, here: vec![lease], everywhere: vec![templates], ..Grants::default() }
+}
+
+/// What Git has and what is deployed; whether somebody is busy; and a workflow, if there is news.
+fn starting(platform: &Platform) -> Grants {
+    let (own, root) = (names::own(platform), names::root_application(platform));
+    let graph = names::graph(&platform.name);
+    let graph: Vec<&str> = graph.all().collect();
+    let kept = names::deploy_loop(&platform.argocd.namespace, &platform.name);
+    let here = vec![
+        // A refresh is an annotation; a policy of the API server forbids every other change.
+        only("argoproj.io", "applications", &[&root], &["get", "patch"]),
+        only("", "configmaps", &graph, &["get"]),
+        only("coordination.k8s.io", "leases", &[&own], &["get"]),
+    ];
+    let records = vec![
+        any("argoproj.io", "workflows", &["create", "get", "list"]),
+        // Which platforms there are.
+        any("", "configmaps", &["list"]),
+        only("", "configmaps", &[&kept], &["patch"]),
+    ];
+    Grants { here, records, ..Grants::default() }
 }
 
 /// Wherever Applications are. They are written through Argo CD, unless the platform file names the
@@ -268,7 +294,7 @@ pub(super) fn namespaces() -> [Value; 2] {
 /// The accounts.
 pub(super) fn accounts(platform: &Platform) -> Vec<Value> {
     let mut objects = Vec::new();
-    for account in wanted(platform) {
+    for account in wanted(platform).filter(|account| account.is_the_platforms()) {
         let metadata = in_namespace(platform, account, account.namespace());
         objects.push(json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata }));
         if account == Account::Nodes {
@@ -357,8 +383,10 @@ pub(super) fn removed(
             let of = |kind| (Some(namespace.clone()), VERSION, kind, account);
             all.extend(["RoleBinding", "Role"].map(of));
         }
-        let namespace = account.namespace().to_owned();
-        all.push((Some(namespace), "v1", "ServiceAccount", account));
+        if account.is_the_platforms() {
+            let namespace = account.namespace().to_owned();
+            all.push((Some(namespace), "v1", "ServiceAccount", account));
+        }
     }
     all
 }
@@ -383,7 +411,7 @@ fn binding(kind: &str, metadata: &Value, platform: &Platform, account: Account) 
         "roleRef": role,
         "subjects": [{
             "kind": "ServiceAccount",
-            "name": account.name(platform),
+            "name": account.service_account(platform),
             "namespace": account.namespace(),
         }],
     })

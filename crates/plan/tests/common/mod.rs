@@ -56,6 +56,7 @@ pub(crate) fn platforms() -> impl Strategy<Value = Platform> {
                 policies: policies.clone(),
                 teardown: teardown.clone(),
                 workflows: WorkflowMode::default(),
+                deploy: tiphys_model::DeployPolicy::default(),
                 graph: graph(&apps),
                 apps,
             };

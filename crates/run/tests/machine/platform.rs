@@ -127,6 +127,7 @@ impl Builder {
             bootstrap: None,
             teardown: tiphys_model::platform::TeardownPolicy::default(),
             workflows: tiphys_model::platform::WorkflowMode::default(),
+            deploy: tiphys_model::DeployPolicy::default(),
             argocd: ArgoCd {
                 namespace: "argocd".to_owned(),
                 application_namespaces: Vec::new(),

@@ -8,7 +8,7 @@ use tiphys_model::bootstrap::Installer;
 use tiphys_model::duration::{self, DurationError};
 use tiphys_model::platform::{AppType, ArgoCdAccess, Hold, WorkflowMode};
 use tiphys_model::{
-    AppName, GroupName, NameError, NamespaceName, PlatformName, SecretName, StackName,
+    AppName, DeployMode, GroupName, NameError, NamespaceName, PlatformName, SecretName, StackName,
 };
 
 use super::{Decode, expected};
@@ -296,6 +296,13 @@ impl Decode for WorkflowMode {
     fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
         let words = WorkflowMode::ALL.map(|mode| (mode.as_str(), mode));
         word(node, "a mode of runs on Argo Workflows", &words, problems)
+    }
+}
+
+impl Decode for DeployMode {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let words = DeployMode::ALL.map(|mode| (mode.as_str(), mode));
+        word(node, "a deploy mode", &words, problems)
     }
 }
 

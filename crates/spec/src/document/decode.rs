@@ -53,6 +53,7 @@ fn spec(node: Node<'_>, in_directory: bool, problems: &mut Diagnostics) -> Optio
         timeout: fields.optional("timeout", problems),
         teardown: fields.optional("teardown", problems),
         workflows: fields.optional("workflows", problems),
+        deploy: fields.optional("deploy", problems),
         stacks: if stacks_elsewhere {
             // Asked for all the same, so that it counts as known.
             Some(fields.optional("stacks", problems).unwrap_or_default())

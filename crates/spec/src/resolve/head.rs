@@ -7,9 +7,11 @@ use tiphys_model::platform::{
     Allowed, ArgoCd, ArgoCdAccess, Destination, DestinationCluster, Environment, Group, Hold,
     Policies, Source, SourceTool, TeardownPolicy, WorkflowMode,
 };
-use tiphys_model::{App, Bootstrap, Graph, GroupName, NamespaceName, Platform, PlatformName};
+use tiphys_model::{
+    App, Bootstrap, DeployPolicy, Graph, GroupName, NamespaceName, Platform, PlatformName,
+};
 
-use super::{bootstrap, positive, server};
+use super::{bootstrap, deploy, positive, server};
 use crate::decode::List;
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::document::argocd::{ArgoCdDocument, DestinationDocument};
@@ -29,6 +31,7 @@ pub(crate) struct Head {
     pub(crate) policies: Policies,
     pub(crate) teardown: TeardownPolicy,
     pub(crate) workflows: WorkflowMode,
+    pub(crate) deploy: DeployPolicy,
     pub(crate) groups: Groups,
 }
 
@@ -44,6 +47,7 @@ impl Head {
             policies: self.policies,
             teardown: self.teardown,
             workflows: self.workflows,
+            deploy: self.deploy,
             apps,
             graph,
         }
@@ -183,6 +187,10 @@ pub(crate) fn resolve(name: PlatformName, spec: SpecDocument, problems: &mut Dia
         policies,
         teardown,
         workflows: spec.workflows.unwrap_or_default(),
+        deploy: spec
+            .deploy
+            .map(|given| deploy::resolve(given, has_root_app, problems))
+            .unwrap_or_default(),
         groups: Groups { names, incomplete: given.incomplete },
     }
 }

@@ -71,6 +71,7 @@ spec:
   groups: [{ name: heavy, concurrency: 2 }, { name: unused, concurrency: 10000 }]
   timeout: 3h
   teardown: { disposable: [Secret, cert-manager.io/Certificate] }
+  deploy: { mode: manual, allow: [{ schedule: "0 22 * * mon-fri", duration: 2h }] }
   stacks:
     - { name: fixed, apps: [{ name: fixed-1 }, { name: fixed-2 }, { name: fixed-3 }] }
     - name: storage

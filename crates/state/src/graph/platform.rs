@@ -10,7 +10,9 @@ use tiphys_model::platform::{
     Allowed, ArgoCd, ArgoCdAccess, Environment, Group, GroupKind, Hold, Policies, TeardownPolicy,
     WorkflowMode,
 };
-use tiphys_model::{ApiServer, AppIx, Graph, GroupName, NamespaceName, Platform, PlatformName};
+use tiphys_model::{
+    ApiServer, AppIx, DeployPolicy, Graph, GroupName, NamespaceName, Platform, PlatformName,
+};
 
 use super::{DeployedApp, DeployedGraph, GraphError};
 
@@ -43,10 +45,13 @@ pub struct Settings {
     /// How Argo CD's API server is reached, where the platform file said so.
     #[serde(default, skip_serializing_if = "is_default")]
     server: ApiServer,
+    /// Who starts deployments; an older Tiphys knows people only.
+    #[serde(default, skip_serializing_if = "is_default")]
+    deploy: DeployPolicy,
 }
 
-fn is_default(server: &ApiServer) -> bool {
-    *server == ApiServer::default()
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl Settings {
@@ -67,7 +72,12 @@ impl Settings {
             timeout_seconds: platform.policies.timeout.as_secs(),
             disposable: platform.teardown.disposable.clone(),
             server: platform.argocd.server.clone(),
+            deploy: platform.deploy.clone(),
         }
+    }
+
+    pub(super) fn deploy_policy(&self) -> &DeployPolicy {
+        &self.deploy
     }
 
     fn argocd(&self, namespace: &str) -> ArgoCd {
@@ -135,6 +145,7 @@ impl DeployedGraph {
             teardown: TeardownPolicy { disposable: self.settings.disposable.clone() },
             // Only runs ask, which are given the platform file.
             workflows: WorkflowMode::default(),
+            deploy: self.settings.deploy.clone(),
             apps: apps.collect::<Option<_>>().ok_or_else(garbled)?,
             policies,
             graph,
@@ -188,6 +199,8 @@ mod tests {
             came: Some(Uids::default()),
             keeping: BTreeSet::new(),
             gone: BTreeSet::new(),
+            deployed: None,
+            removing: false,
         }
     }
 

@@ -50,6 +50,11 @@ impl GraphRecorder {
         self.change(|graph| graph.done(plan, app));
     }
 
+    /// All apps of the platform are Done at this revision of the root app.
+    pub fn all_done(&self, revision: String) {
+        self.change(|graph| graph.deployed = Some(revision));
+    }
+
     fn change(&self, change: impl FnOnce(&mut DeployedGraph)) {
         change(&mut self.graph.borrow_mut());
         self.changed.notify_one();

@@ -30,7 +30,7 @@ const MOUNTED_FILE: &str = "/var/run/tiphys/platform/platform.yaml";
 /// How long other runs are waited for: as long as a run may take, unless its platform file says otherwise.
 const LONGEST_WAIT: Duration = Duration::from_secs(3 * 60 * 60);
 /// Where Kubernetes tells a pod its namespace.
-const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+pub(crate) const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
 pub(crate) fn run(
     args: &ExecutorArgs,

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tiphys_cluster::Client;
-use tiphys_inspect::status;
 use tiphys_model::{Exit, PlatformName};
 use tiphys_report::{RunLine, RunState, RunsTable};
+use tiphys_state::lease;
 use tiphys_state::records::{Found, RecordStore, RunHead};
 
 use crate::args::{DocumentFormat, RunsArgs};
@@ -82,7 +82,7 @@ pub(crate) async fn holder(
     argocd: &str,
     platform: &PlatformName,
 ) -> Result<Option<String>, Failure> {
-    let lease = status::lease(client, argocd, platform).await?;
+    let lease = lease::seen(client, argocd, platform).await?;
     Ok(lease.filter(|lease| !lease.expired).map(|lease| lease.holder))
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tiphys_assess::status::{LastRun, Situation, State, Status};
+use jiff::Timestamp;
+use tiphys_assess::status::{LastRun, LoopStatus, Situation, State, Status};
 use tiphys_cluster::Cause;
 use tiphys_engine::Leftover;
 use tiphys_evidence::Prober;
@@ -10,6 +11,7 @@ use tiphys_inspect::status;
 use tiphys_model::{AppName, Exit, Scope};
 use tiphys_report::{RunState, Size, StatusReport, status_line};
 use tiphys_run::Signal;
+use tiphys_state::deploy_loop::LoopStore;
 use tiphys_state::records::{Found, RecordStore};
 
 use crate::args::{DocumentFormat, StatusArgs};
@@ -27,6 +29,7 @@ pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
     let mut status = looked.status()?;
     status.leftovers = leftovers(&looked)?;
     status.last_run = last_run(&looked, &status)?;
+    status.deploy_loop = deploy_loop(&looked)?;
     match args.look.output {
         DocumentFormat::Json => json(&status)?,
         DocumentFormat::Text => output::text(|out| write!(out, "{}", StatusReport(&status)))?,
@@ -79,6 +82,27 @@ fn last_run(looked: &Looked, status: &Status) -> Result<Option<LastRun>, Failure
         scope: head.scope,
         started: head.started,
     }))
+}
+
+/// How automatic deployments stand; nothing if there are none, or if nobody may look.
+fn deploy_loop(looked: &Looked) -> Result<Option<LoopStatus>, Failure> {
+    let access = looked.args.cluster.access();
+    let platform = &looked.platform;
+    let found = runtime::block_on(async {
+        let store = LoopStore::new(&access.client().await?);
+        Ok(store.get(&platform.argocd.namespace, &platform.name).await)
+    })?;
+    match found {
+        Ok(found) => {
+            Ok(found.map(|state| LoopStatus::new(state.pause, state.seen, Timestamp::now())))
+        }
+        Err(error) => {
+            if error.cause() != Cause::Denied {
+                output::note(&format!("cannot tell how automatic deployments stand: {error}"));
+            }
+            Ok(None)
+        }
+    }
 }
 
 /// As long as an app is there, a teardown would remove it as well.

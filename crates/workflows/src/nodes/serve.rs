@@ -22,8 +22,8 @@ use super::board::{Board, NodeReport};
 use super::compile::{NODES_LABEL, NodesRun};
 use super::ended::{Beginnings, Ended};
 use super::error::NodesError;
-use super::watched::{COMPLETED, ended, open_nodes, task_sets};
-use crate::workflow::{api, creating, patching};
+use super::watched::{ended, open_nodes, task_sets};
+use crate::workflow::{COMPLETED, api, creating, patching};
 
 /// After a request that failed, and before a workflow that has broken is replaced.
 const PAUSE: Duration = Duration::from_secs(2);

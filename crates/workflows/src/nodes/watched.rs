@@ -13,10 +13,7 @@ use tiphys_cluster::{Cause, RequestError, lasting_watch};
 
 use super::board::NodeId;
 use super::compile::PLUGIN;
-use crate::workflow::kind;
-
-/// Argo Workflows says by it that a workflow has ended.
-pub(super) const COMPLETED: &str = "workflows.argoproj.io/completed";
+use crate::workflow::{COMPLETED, kind};
 
 /// News, or a right that is missing. All other trouble passes.
 pub(super) type News<T> = BoxStream<'static, Result<T, RequestError>>;

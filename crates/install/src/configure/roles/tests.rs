@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
-use tiphys_model::NamespaceName;
 use tiphys_model::api_server::ServerAddress;
+use tiphys_model::{DeployMode, DeployPolicy, NamespaceName};
 
 use super::*;
 use crate::configure::objects::tests::platform;
@@ -169,8 +169,46 @@ fn who_deploys_and_who_tears_down_are_in_different_namespaces() {
             "argocd tiphys-teardown tiphys",
             "argocd tiphys",
             "argocd tiphys",
+            "argocd tiphys",
         ]
     );
+}
+
+#[test]
+fn the_deploy_loop_has_no_account_of_the_platforms_and_changes_only_what_is_named() {
+    let manual = platform("prod");
+    let deploy = DeployPolicy { mode: DeployMode::Automatic, allow: Vec::new() };
+    let automatic = Platform { deploy, ..manual.clone() };
+    assert_eq!(shown(&accounts(&automatic)), shown(&accounts(&manual)));
+    let of_loop = |platform: &Platform| {
+        let named = |object: &&String| object.ends_with("tiphys.argocd.prod.loop");
+        shown(&roles(platform)).iter().filter(named).cloned().collect::<Vec<_>>()
+    };
+    assert!(of_loop(&manual).is_empty());
+    assert_eq!(
+        of_loop(&automatic),
+        [
+            "Role argocd tiphys.argocd.prod.loop",
+            "RoleBinding argocd tiphys.argocd.prod.loop",
+            "Role tiphys tiphys.argocd.prod.loop",
+            "RoleBinding tiphys tiphys.argocd.prod.loop",
+        ]
+    );
+    for binding in roles(&automatic).iter().filter(|object| object["kind"] == "RoleBinding") {
+        if binding["metadata"]["name"] == "tiphys.argocd.prod.loop" {
+            let subject = json!({
+                "kind": "ServiceAccount", "name": "tiphys-serve", "namespace": "tiphys-system",
+            });
+            assert_eq!(binding["subjects"], json!([subject]));
+        }
+    }
+    let Grants { here, records, everywhere, own, .. } = grants(&automatic, Account::Loop);
+    assert!(everywhere.is_empty() && own.is_empty());
+    for rule in here.iter().chain(&records) {
+        let patches = rule.verbs.iter().any(|verb| verb == "patch");
+        assert!(!patches || rule.resource_names.is_some(), "{rule:?}");
+        assert!(!is_wide(rule) && !rule.resources.iter().flatten().any(|kind| kind == "secrets"));
+    }
 }
 
 #[test]

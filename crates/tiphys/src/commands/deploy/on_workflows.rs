@@ -23,6 +23,7 @@ pub(super) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
         argocd: args.platform.named.namespace.clone(),
         scope: args.platform.scope.unresolved()?,
         environment: input::wanted_environment(),
+        name: None,
     };
     let at = runtime::block_on(async { Ok(submit(&access.client().await?, &submission).await?) })?;
     output::note(&format!("submitted as workflow {} in {}", at.name, at.namespace));

@@ -1,13 +1,15 @@
-//! When sync windows begin: cron schedules of five fields, as Argo CD reads them (robfig/cron).
+//! Cron schedules of five fields, as Argo CD reads them (robfig/cron).
 
 use jiff::civil::{Date, DateTime, Time};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 
 /// How many years ahead a schedule is searched for its next time.
 const YEARS: i16 = 5;
 
 /// Minutes, hours, days and months, each as a set of bits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Schedule {
+pub struct Schedule {
     minutes: u64,
     hours: u64,
     days: Days,
@@ -43,7 +45,8 @@ const DAY_OF_WEEK: Field =
 
 impl Schedule {
     /// Returns `None` if the text is not a valid schedule.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         let fields: Vec<&str> = text.split_whitespace().collect();
         let [minute, hour, day_of_month, month, day_of_week] = fields[..] else { return None };
         let (of_month, every_day) = DAY_OF_MONTH.parse(day_of_month)?;
@@ -56,8 +59,24 @@ impl Schedule {
         })
     }
 
+    /// Whether a window that this schedule opens is open now, as `SyncWindow.Active` of Argo CD says
+    /// it: the offset of now counts for its beginning too, and a schedule that never comes counts as
+    /// open. Returns `None` if the duration is out of range.
+    #[must_use]
+    pub fn is_open(
+        &self,
+        duration: SignedDuration,
+        zone: &TimeZone,
+        now: Timestamp,
+    ) -> Option<bool> {
+        let here = zone.to_offset(now).to_datetime(now);
+        let from = here.checked_sub(duration).ok()?;
+        Some(self.next(from).is_none_or(|began| began < here))
+    }
+
     /// The first time after this one, if there is one in the next years.
-    pub(super) fn next(&self, after: DateTime) -> Option<DateTime> {
+    #[must_use]
+    pub fn next(&self, after: DateTime) -> Option<DateTime> {
         let last_year = after.year().saturating_add(YEARS);
         let mut date = after.date();
         while date.year() <= last_year {

@@ -1,0 +1,35 @@
+//! What the deploy loop needs of a platform that is deployed automatically, beside its rights.
+
+use serde_json::{Value, json};
+use tiphys_argocd::application::REFRESH;
+use tiphys_cluster::names::{self, ARGOCD_LABEL, Account, LOOP_LABEL, NAMESPACE};
+use tiphys_model::Platform;
+
+use super::hold_policy::policy_and_binding;
+use super::objects::cluster_metadata;
+use super::sets_policy::same_but_for;
+
+/// Shown to a client whose request is denied.
+const MESSAGE: &str = "the deploy loop may only request a refresh of a root app, not change it";
+
+/// The ConfigMap by which the loop finds the platform. What is kept in it is not ours to write.
+pub(super) fn kept(platform: &Platform) -> Option<Value> {
+    if !Account::Loop.is_wanted(platform) {
+        return None;
+    }
+    let argocd = &platform.argocd.namespace;
+    let mut metadata = cluster_metadata(platform, &names::deploy_loop(argocd, &platform.name));
+    metadata["namespace"] = NAMESPACE.into();
+    metadata["labels"][ARGOCD_LABEL] = argocd.clone().into();
+    metadata["labels"][LOOP_LABEL] = "true".into();
+    Some(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata }))
+}
+
+/// RBAC can only give `patch` on the whole root app, and who may change all of it can have anything
+/// applied.
+pub(super) fn policy(platform: &Platform) -> Option<[Value; 2]> {
+    let wanted = Account::Loop.is_wanted(platform);
+    let (name, accounts) = (names::loop_policy(platform), [Account::Loop]);
+    let rules = same_but_for(REFRESH);
+    wanted.then(|| policy_and_binding(platform, &name, "applications", &accounts, &rules, MESSAGE))
+}

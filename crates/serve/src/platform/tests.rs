@@ -1,0 +1,191 @@
+//! A platform in an API server by script.
+
+use std::cell::RefCell;
+
+use http::Method;
+use serde_json::{Value, json};
+use tiphys_cluster::names::{ARGOCD_LABEL, LOOP_LABEL, PLATFORM_LABEL};
+use tiphys_cluster::scripted::{Answer, Server};
+use tiphys_model::{Platform, PlatformName, Scope};
+use tiphys_spec::{Source, Sources};
+use tiphys_state::graph::{DeployedGraph, GraphStore};
+
+use super::*;
+
+const MAP: &str = "/api/v1/namespaces/tiphys/configmaps/tiphys.argocd.prod.deploy-loop";
+const ROOT: &str = "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications/prod-root";
+const WORKFLOWS: &str = "/apis/argoproj.io/v1alpha1/namespaces/tiphys/workflows";
+
+fn platform() -> Platform {
+    let file = "\
+apiVersion: tiphys.dev/v1alpha1
+kind: Platform
+metadata: { name: prod }
+spec:
+  source: { repoURL: https://git.example/platform.git, path: root }
+  deploy: automatic
+  stacks: [{ name: s, apps: [{ name: a }] }]
+";
+    let source = Source::new("platform.yaml", file.into()).unwrap();
+    tiphys_spec::platform(&Sources::new(vec![source])).unwrap()
+}
+
+/// A platform that is deployed at a revision, and what the loop says of it.
+struct Cluster {
+    server: Server,
+    watched: Watched,
+    said: RefCell<Vec<Said>>,
+}
+
+impl Cluster {
+    async fn deployed_at(revision: &str) -> Self {
+        let server = Server::default();
+        let labels = json!({ PLATFORM_LABEL: "prod", ARGOCD_LABEL: "argocd", LOOP_LABEL: "true" });
+        server.put(MAP, json!({ "metadata": { "labels": labels } }));
+        let cluster = Cluster { server, watched: Watched::default(), said: RefCell::default() };
+        cluster.is_deployed_at(revision).await;
+        cluster
+    }
+
+    async fn is_deployed_at(&self, revision: &str) {
+        let platform = platform();
+        let plan = tiphys_plan::plan(&platform, &Scope::Platform).unwrap();
+        let mut graph = DeployedGraph::new(&platform, None);
+        graph.plan(&platform, &plan, None);
+        graph.deployed = Some(revision.to_owned());
+        self.store().write(&graph).await.unwrap();
+    }
+
+    fn store(&self) -> GraphStore {
+        GraphStore::new(&self.server.client(), "argocd", &PlatformName::parse("prod").unwrap())
+    }
+
+    fn git_has(&self, revision: &str, compared: Timestamp) {
+        let sync = json!({ "status": "OutOfSync", "revision": revision });
+        let status = json!({ "sync": sync, "reconciledAt": format!("{compared:.0}") });
+        let spec = json!({ "project": "roots", "source": {} });
+        self.server.put(ROOT, json!({ "spec": spec, "status": status }));
+    }
+
+    /// One look of the loop; which workflows there are then.
+    async fn look(&mut self) -> Vec<String> {
+        let client = self.server.client();
+        let states = LoopStore::new(&client).list().await.unwrap();
+        for state in &states {
+            let tell = |said| self.said.borrow_mut().push(said);
+            self.watched.attend(&client, "us", state, &tell).await;
+        }
+        let posts = self.server.asked().into_iter().filter(|one| one.method == Method::POST);
+        posts.map(|post| post.body["metadata"]["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    fn last_said(&self) -> String {
+        match self.said.borrow().last() {
+            Some(Said::Note(text) | Said::Warning(text)) => text.clone(),
+            None => String::new(),
+        }
+    }
+
+    fn kept(&self, key: &str) -> Value {
+        let map = self.server.get(MAP).unwrap();
+        serde_json::from_str(map["data"][key].as_str().unwrap_or("null")).unwrap()
+    }
+}
+
+#[tokio::test]
+async fn news_are_deployed_once() {
+    let mut cluster = Cluster::deployed_at("old").await;
+    cluster.git_has("old", Timestamp::now());
+    assert!(cluster.look().await.is_empty());
+    assert_eq!(cluster.last_said(), "prod: old is deployed");
+    cluster.git_has("new", Timestamp::now());
+    let submitted = cluster.look().await;
+    assert_eq!(submitted.len(), 1);
+    let workflow = cluster.server.get(&format!("{WORKFLOWS}/{}", submitted[0])).unwrap();
+    assert_eq!(workflow["spec"]["workflowTemplateRef"]["name"], "tiphys-deploy");
+    assert_eq!(cluster.last_said(), format!("prod: deploying new: workflow {}", submitted[0]));
+    assert_eq!(cluster.look().await, submitted, "it is being deployed");
+    let busy = format!("prod: new is not deployed yet; in progress: workflow {}", submitted[0]);
+    assert_eq!(cluster.last_said(), busy);
+    cluster.is_deployed_at("new").await;
+    assert_eq!(cluster.look().await, submitted);
+    assert_eq!(cluster.kept("seen")["next"], json!({ "state": "up-to-date", "revision": "new" }));
+    assert_eq!(cluster.kept("seen")["by"], "us");
+}
+
+#[tokio::test]
+async fn an_attempt_that_could_not_be_noted_is_the_same_attempt() {
+    let mut cluster = Cluster::deployed_at("old").await;
+    cluster.git_has("new", Timestamp::now());
+    cluster.server.next(Method::PATCH, "deploy-loop", Answer::refused(500, "no"));
+    let first = cluster.look().await;
+    assert_eq!((first.len(), cluster.kept("attempts")), (1, Value::Null));
+    // Its run is over before the loop looks again.
+    cluster.server.change(|objects| {
+        let path = format!("{WORKFLOWS}/{}", first[0]);
+        let mut workflow = objects.get(&path).unwrap();
+        workflow["status"] = json!({ "phase": "Failed", "finishedAt": "2026-11-19T12:00:00Z" });
+        objects.put(&path, workflow);
+    });
+    // The list is not filtered here, so it counts as in progress; the next look submits it again.
+    cluster.server.next(Method::GET, "workflows?", Answer::Object(json!({ "items": [] })));
+    let again = cluster.look().await;
+    assert_eq!(again, [first[0].clone(), first[0].clone()], "the API server refuses the second");
+    assert_eq!(cluster.kept("attempts")["count"], 1);
+    assert_eq!(cluster.kept("attempts")["workflow"], first[0].as_str());
+}
+
+#[tokio::test]
+async fn nothing_is_deployed_that_somebody_removes() {
+    let mut cluster = Cluster::deployed_at("old").await;
+    let mut graph = cluster.store().read().await.unwrap().unwrap();
+    graph.removing = true;
+    cluster.store().write(&graph).await.unwrap();
+    cluster.git_has("new", Timestamp::now());
+    assert!(cluster.look().await.is_empty());
+    assert!(cluster.last_said().contains("waiting for the first deployment"));
+}
+
+#[tokio::test]
+async fn a_root_app_that_nobody_compares_is_refreshed() {
+    let mut cluster = Cluster::deployed_at("old").await;
+    let server = cluster.server.clone();
+    let refreshed = || server.get(ROOT).unwrap()["metadata"]["annotations"].clone();
+    cluster.git_has("old", Timestamp::now() - Duration::from_secs(230));
+    cluster.look().await;
+    assert_eq!(refreshed(), Value::Null);
+    cluster.git_has("old", Timestamp::now() - COMPARED);
+    cluster.look().await;
+    assert_eq!(refreshed(), json!({ "argocd.argoproj.io/refresh": "normal" }));
+    cluster.git_has("old", Timestamp::now() - COMPARED);
+    cluster.look().await;
+    assert_eq!(refreshed(), Value::Null, "not with every look");
+}
+
+#[tokio::test]
+async fn trouble_is_said_once() {
+    let mut cluster = Cluster::deployed_at("old").await;
+    cluster.look().await;
+    cluster.look().await;
+    let why = "cannot tell what Git has: the root app `prod-root` does not exist";
+    assert_eq!(*cluster.said.borrow(), [Said::Note(format!("prod: {why}"))]);
+}
+
+#[test]
+fn an_attempt_has_one_name_and_no_other_has_it() {
+    let mut state = LoopState {
+        platform: PlatformName::parse("prod").unwrap(),
+        argocd: "argocd".to_owned(),
+        pause: None,
+        attempts: None,
+        seen: None,
+    };
+    let first = workflow_name(&state, "a", 1);
+    assert_eq!(first, workflow_name(&state, "a", 1));
+    assert_ne!(first, workflow_name(&state, "b", 1));
+    assert_ne!(first, workflow_name(&state, "a", 2));
+    let at = Timestamp::UNIX_EPOCH;
+    let revision = "b".to_owned();
+    state.attempts = Some(Attempts { revision, count: 1, workflow: "w".to_owned(), at });
+    assert_ne!(first, workflow_name(&state, "a", 1), "it comes back after another one");
+}

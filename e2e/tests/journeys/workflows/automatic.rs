@@ -1,0 +1,166 @@
+//! Platforms that are deployed when Git has news.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kube::api::{ListParams, Patch, PatchParams};
+use serde_json::{Value, json};
+use tiphys_argocd::application::REFRESH;
+use tiphys_e2e::{Site, World, figure, tiphys, until};
+use tiphys_lab::repository::{AppSource, Behaviour};
+use tiphys_model::DeployMode;
+
+use super::{install_chart, said};
+use crate::audit::Mark;
+use crate::deploy::configure;
+
+/// In which the loop looks at least twice.
+const TWO_LOOKS: Duration = Duration::from_secs(12);
+
+pub(crate) async fn what_git_has(world: Arc<World>) {
+    let mut site = Site::new(&world, "wf-auto").await;
+    let name = site.platform.name.clone();
+    let (database, api) = (format!("{name}-db"), format!("{name}-api"));
+    let after = Duration::from_secs(2);
+    site.platform.apps = vec![
+        AppSource::new(&database, Behaviour::Healthy { after }),
+        AppSource::new(&api, Behaviour::ConfigOnly).depends_on(&[&database]),
+    ];
+    site.platform.carries_its_file = true;
+    site.platform.deploy = DeployMode::Automatic;
+    site.commit("two apps");
+    configure(&world, &site.platform_file()).await;
+    install_chart().await;
+
+    // The first deployment is a person's.
+    until_loop_says(&site, &world, "never-deployed", None).await;
+    let (code, stdout, stderr) = said(&world, &["deploy", "--platform", &name]).await;
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    assert!(workflows(&site).await.is_empty(), "nobody else has deployed it");
+
+    // News are deployed, in order and once.
+    let before = Mark::now(&world);
+    let began = Instant::now();
+    let commit = everything_changes(&mut site, "news").await;
+    until_loop_says(&site, &world, "up-to-date", Some(&commit)).await;
+    figure(&format!(
+        "deployed {:.1} s after Argo CD was told of a commit",
+        began.elapsed().as_secs_f64()
+    ));
+    let writes = before.writes(&site);
+    writes.check_order(&site, &commit);
+    for (app, operations) in writes.operations() {
+        assert_eq!(operations.len(), 1, "{app}: {operations:?}");
+    }
+    assert_eq!(workflows(&site).await.len(), 1);
+
+    // Whoever pauses stops that, and everybody can see it.
+    let (code, _, stderr) = said(&world, &["pause", &name, "--reason", "audit"]).await;
+    assert_eq!(code, Some(0), "{stderr}");
+    let before = Mark::now(&world);
+    let commit = everything_changes(&mut site, "while it is paused").await;
+    until_loop_says(&site, &world, "paused", Some(&commit)).await;
+    tokio::time::sleep(TWO_LOOKS).await;
+    assert!(before.writes(&site).operations().is_empty(), "nothing is synced");
+    let file = site.platform_file();
+    let (_, status, stderr) = said(&world, &["status", "-f", file.path()]).await;
+    assert!(status.contains("automatic deployments: paused by "), "{status}{stderr}");
+    assert!(status.contains(": audit\n"), "{status}");
+    let (code, _, stderr) = said(&world, &["resume", &name]).await;
+    assert_eq!(code, Some(0), "{stderr}");
+    until_loop_says(&site, &world, "up-to-date", Some(&commit)).await;
+
+    // Of many commits, the last one counts.
+    let known = workflows(&site).await;
+    let mut commit = String::new();
+    for number in 0..10 {
+        commit = everything_changes(&mut site, &format!("commit {number} of ten")).await;
+    }
+    until_loop_says(&site, &world, "up-to-date", Some(&commit)).await;
+    let runs = workflows(&site).await.difference(&known).count();
+    figure(&format!("ten commits: {runs} runs"));
+    assert!((1..=3).contains(&runs), "{runs} runs");
+
+    nothing_more_is_allowed(&world, &name).await;
+
+    // What somebody takes down stays down.
+    let (code, stdout, stderr) = said(&world, &["teardown", "-f", file.path(), "--yes"]).await;
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    let known = workflows(&site).await;
+    tokio::time::sleep(TWO_LOOKS).await;
+    assert_eq!(workflows(&site).await, known);
+    let (code, _, stderr) = said(&world, &["pause", &name]).await;
+    assert_eq!(code, Some(5), "{stderr}");
+    site.close().await;
+}
+
+/// Commits a change of every app, and tells Argo CD as a webhook would.
+async fn everything_changes(site: &mut Site, message: &str) -> String {
+    for app in &mut site.platform.apps {
+        app.generation += 1;
+    }
+    let commit = site.commit(message).to_string();
+    let root = format!("{}-root", site.platform.name);
+    let patch = json!({ "metadata": { "annotations": { REFRESH: "normal" } } });
+    let (applications, patch) = (site.applications(), Patch::Merge(patch));
+    let patched = applications.patch(&root, &PatchParams::default(), &patch).await;
+    patched.expect("the root app");
+    commit
+}
+
+/// Waits until the loop has found this state, and at this revision, if one is given.
+async fn until_loop_says(site: &Site, world: &World, state: &str, revision: Option<&str>) {
+    let file = site.platform_file();
+    until(&format!("the loop says {state}"), async || {
+        let args = ["status", "-f", file.path(), "-o", "json"];
+        let (_, stdout, _) = tiphys::said(&tiphys::run(&args, &world.kubeconfig).await);
+        let status: Value = serde_json::from_str(&stdout).unwrap_or_default();
+        let next = &status["deployLoop"]["seen"]["next"];
+        next["state"] == state && revision.is_none_or(|revision| next["revision"] == revision)
+    })
+    .await;
+}
+
+/// The workflows that deploy the platform.
+async fn workflows(site: &Site) -> BTreeSet<String> {
+    let workflows = site.objects("argoproj.io/v1alpha1", "Workflow", Some("tiphys"));
+    let labels = format!("tiphys.dev/platform={}", site.platform.name);
+    let listed = workflows.list(&ListParams::default().labels(&labels)).await.expect("a list");
+    listed.into_iter().filter_map(|workflow| workflow.metadata.name).collect()
+}
+
+/// The loop's account can ask for a refresh of the root app, and change nothing else of it.
+async fn nothing_more_is_allowed(world: &World, name: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let kubeconfig = folder.path().join("kubeconfig");
+    let groups = ["system:serviceaccounts", "system:authenticated"];
+    tiphys::act_as(
+        &world.kubeconfig,
+        "system:serviceaccount:tiphys-system:tiphys-serve",
+        &groups,
+        &kubeconfig,
+    );
+    let kubectl = |args: &[&str]| {
+        let args: Vec<String> = args.iter().map(|&word| word.to_owned()).collect();
+        let kubeconfig = kubeconfig.clone();
+        tokio::task::spawn_blocking(move || {
+            let mut kubectl = super::kubectl();
+            kubectl.arg("--kubeconfig").arg(kubeconfig).args(args).output().expect("kubectl")
+        })
+    };
+    let root = format!("application/{name}-root");
+    let annotate = format!("{REFRESH}=normal");
+    let refreshed = kubectl(&["-n", "argocd", "annotate", "--overwrite", &root, &annotate])
+        .await
+        .expect("it ends");
+    assert!(refreshed.status.success(), "{}", String::from_utf8_lossy(&refreshed.stderr));
+    let patch = r#"{"spec":{"source":{"targetRevision":"other"}}}"#;
+    let refused = kubectl(&["-n", "argocd", "patch", "--type=merge", &root, "-p", patch])
+        .await
+        .expect("it ends");
+    let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(stderr.contains("may only request a refresh"), "{stderr}");
+    let read = kubectl(&["-n", "argocd", "get", "secrets"]).await.expect("it ends");
+    assert!(!read.status.success(), "it reads no Secrets");
+}
