@@ -97,3 +97,65 @@ async fn lead(client: &Client, identity: &str, tell: &dyn Fn(Said)) -> Infallibl
 fn key_of(state: &LoopState) -> String {
     format!("{}/{}", state.argocd, state.platform)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use tiphys_cluster::scripted::{Answer, Server};
+
+    use super::*;
+
+    const PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/tiphys-system/leases/tiphys-serve";
+
+    /// Runs it for so many seconds; what it said.
+    async fn run_for(
+        server: &Server,
+        identity: &str,
+        seconds: u64,
+    ) -> Result<Vec<Said>, LeaseError> {
+        let said = RefCell::default();
+        let tell = |one| RefCell::<Vec<Said>>::borrow_mut(&said).push(one);
+        let stop = sleep(Duration::from_secs(seconds));
+        deploy_loop(&server.client(), "tiphys-system", identity, &tell, stop).await?;
+        Ok(said.into_inner())
+    }
+
+    fn leading() -> Said {
+        Said::Note("leading: deploying what Git has".to_owned())
+    }
+
+    fn leader(server: &Server) -> Option<String> {
+        let lease = server.get(PATH)?;
+        lease["spec"]["holderIdentity"].as_str().map(str::to_owned)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_leads_and_another_follows_when_it_stops() {
+        let server = Server::default();
+        let both = tokio::join!(run_for(&server, "one", 60), run_for(&server, "two", 120));
+        let waiting = Said::Note("waiting: one leads".to_owned());
+        assert_eq!(both.0.unwrap(), [leading()]);
+        let second = both.1.unwrap();
+        assert_eq!(second.first(), Some(&waiting));
+        assert_eq!(second.last(), Some(&leading()));
+        assert_eq!(leader(&server), None, "it was given up");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn where_nobody_has_configured_a_platform_it_waits_for_one() {
+        let server = Server::default();
+        let denied = || Answer::refused(403, "no");
+        for _ in 0..100 {
+            server.next_where(|asked| asked.path.contains("/configmaps?"), denied());
+        }
+        assert_eq!(run_for(&server, "one", 60).await.unwrap(), [leading()]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_the_right_to_lead_it_ends() {
+        let server = Server::default();
+        server.next_where(|asked| asked.path.contains("/leases/"), Answer::refused(403, "no"));
+        assert!(run_for(&server, "one", 60).await.is_err());
+    }
+}

@@ -47,6 +47,7 @@ use tiphys_e2e::{Case, main as run};
 
 fn main() -> ExitCode {
     let mut cases = runs();
+    cases.extend(in_the_cluster());
     cases.extend(configurations());
     cases.extend(teardowns());
     run(cases)
@@ -55,24 +56,6 @@ fn main() -> ExitCode {
 fn runs() -> Vec<Case> {
     vec![
         Case::new("deploy_follows_the_order_and_is_idempotent", deploy::in_order),
-        Case::new("deploy_on_argo_workflows", workflows::in_one_container),
-        Case::new("deploy_with_a_node_for_each_app", workflows::nodes::show_each_app),
-        Case::new("automatic_deployments_take_what_git_has", workflows::automatic::what_git_has),
-        Case::new("a_workflow_is_cancelled_and_resumed", workflows::cancelled),
-        Case::new("the_chart_is_installed_and_goes_away", workflows::chart).disruptive(),
-        Case::new("a_workflow_that_is_retried_deploys_what_git_has", workflows::retried),
-        Case::new("workflows_are_as_quick_as_local_runs", workflows::as_quick_as_local).soak(),
-        Case::new("a_workflow_survives_its_pod", workflows::survival::of_a_deleted_pod),
-        Case::new("engines_agree", conformance::of_engines).soak(),
-        Case::new("workflows_survive_lost_pods", workflows::survival::of_lost_pods).soak(),
-        Case::new("nodes_survive_lost_pods", workflows::survival::of_lost_pods_with_nodes).soak(),
-        Case::new("workflows_survive_kills", workflows::survival::of_kills).soak(),
-        Case::new("nodes_survive_kills", workflows::survival::of_kills_with_nodes).soak(),
-        Case::new("workflows_survive_outages", workflows::survival::of_outages).disruptive().soak(),
-        Case::new("nodes_survive_outages", workflows::survival::of_outages_with_nodes)
-            .disruptive()
-            .soak(),
-        Case::new("nodes_of_hundreds_of_apps", workflows::nodes::of_hundreds).disruptive().soak(),
         Case::new("deploy_needs_no_api_of_argo_cd", deploy::through_fields),
         Case::new("deploy_tells_failures_apart_and_resumes", failure::in_every_way),
         Case::new("deploy_names_who_is_in_its_way", obstacle::of_others),
@@ -149,6 +132,39 @@ fn runs() -> Vec<Case> {
         Case::new("runs_survive_odd_answers", odd::answers),
         Case::new("each_right_of_a_run_is_needed", rights::each_is_needed),
         Case::new("preflight_judges_what_apps_render", rendered::is_judged),
+    ]
+}
+
+fn in_the_cluster() -> Vec<Case> {
+    vec![
+        Case::new("deploy_on_argo_workflows", workflows::in_one_container),
+        Case::new("deploy_with_a_node_for_each_app", workflows::nodes::show_each_app),
+        Case::new("automatic_deployments_take_what_git_has", workflows::automatic::what_git_has),
+        Case::new(
+            "automatic_deployments_survive_kills_of_the_loop",
+            workflows::automatic::whatever_becomes_of_the_loop,
+        )
+        .soak(),
+        Case::new(
+            "automatic_deployments_give_up_on_a_bad_commit",
+            workflows::automatic::a_commit_that_fails,
+        )
+        .soak(),
+        Case::new("a_workflow_is_cancelled_and_resumed", workflows::cancelled),
+        Case::new("the_chart_is_installed_and_goes_away", workflows::chart).disruptive(),
+        Case::new("a_workflow_that_is_retried_deploys_what_git_has", workflows::retried),
+        Case::new("workflows_are_as_quick_as_local_runs", workflows::as_quick_as_local).soak(),
+        Case::new("a_workflow_survives_its_pod", workflows::survival::of_a_deleted_pod),
+        Case::new("engines_agree", conformance::of_engines).soak(),
+        Case::new("workflows_survive_lost_pods", workflows::survival::of_lost_pods).soak(),
+        Case::new("nodes_survive_lost_pods", workflows::survival::of_lost_pods_with_nodes).soak(),
+        Case::new("workflows_survive_kills", workflows::survival::of_kills).soak(),
+        Case::new("nodes_survive_kills", workflows::survival::of_kills_with_nodes).soak(),
+        Case::new("workflows_survive_outages", workflows::survival::of_outages).disruptive().soak(),
+        Case::new("nodes_survive_outages", workflows::survival::of_outages_with_nodes)
+            .disruptive()
+            .soak(),
+        Case::new("nodes_of_hundreds_of_apps", workflows::nodes::of_hundreds).disruptive().soak(),
     ]
 }
 

@@ -389,6 +389,28 @@ fn move_to(server: &Server, app: &str, namespace: &str) {
     server.put(&path, application);
 }
 
+/// The deploy loop goes by it.
+#[tokio::test(start_paused = true)]
+async fn a_revision_is_deployed_once_a_run_of_the_whole_platform_has_succeeded() {
+    let server = argocd::server(&["a", "b"]);
+    let only_a: Scope = "app:a".parse().unwrap();
+    deploy_scope(&server, &only_a).run(&|_| {}).await.unwrap();
+    assert_eq!(graph(&server).await.deployed, None, "a part of it is not all");
+    run(&server).await.unwrap();
+    let deployed = graph(&server).await.deployed;
+    assert!(deployed.is_some());
+    deploy_scope(&server, &only_a).run(&|_| {}).await.unwrap();
+    assert_eq!(graph(&server).await.deployed, deployed, "nothing has changed");
+    let mut other = graph(&server).await;
+    other.deployed = Some("another".to_owned());
+    GraphStore::new(&server.client(), "argocd", &testkit::platform().name)
+        .write(&other)
+        .await
+        .unwrap();
+    deploy_scope(&server, &only_a).run(&|_| {}).await.unwrap();
+    assert_eq!(graph(&server).await.deployed, None, "a part of it is at another revision now");
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_comes_with_an_app_is_kept_with_its_uid_when_the_app_is_done() {
     let server = with_namespace();

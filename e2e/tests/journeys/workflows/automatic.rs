@@ -4,23 +4,25 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use tiphys_argocd::application::REFRESH;
-use tiphys_e2e::{Site, World, figure, tiphys, until};
+use tiphys_e2e::{Site, World, count, figure, seed, tiphys, until};
 use tiphys_lab::repository::{AppSource, Behaviour};
 use tiphys_model::DeployMode;
+use tiphys_model::platform::Retry;
+use tiphys_sim::Chance;
 
-use super::{install_chart, said};
+use super::{CHART_NAMESPACE, install_chart, said};
 use crate::audit::Mark;
 use crate::deploy::configure;
 
 /// In which the loop looks at least twice.
 const TWO_LOOKS: Duration = Duration::from_secs(12);
 
-pub(crate) async fn what_git_has(world: Arc<World>) {
-    let mut site = Site::new(&world, "wf-auto").await;
-    let name = site.platform.name.clone();
+/// A platform of two apps that is deployed automatically. The first deployment is a person's.
+async fn arrange(world: &Arc<World>, name: &str) -> Site {
+    let mut site = Site::new(world, name).await;
     let (database, api) = (format!("{name}-db"), format!("{name}-api"));
     let after = Duration::from_secs(2);
     site.platform.apps = vec![
@@ -30,14 +32,18 @@ pub(crate) async fn what_git_has(world: Arc<World>) {
     site.platform.carries_its_file = true;
     site.platform.deploy = DeployMode::Automatic;
     site.commit("two apps");
-    configure(&world, &site.platform_file()).await;
+    configure(world, &site.platform_file()).await;
     install_chart().await;
-
-    // The first deployment is a person's.
-    until_loop_says(&site, &world, "never-deployed", None).await;
-    let (code, stdout, stderr) = said(&world, &["deploy", "--platform", &name]).await;
+    until_loop_says(&site, world, "never-deployed", None).await;
+    let (code, stdout, stderr) = said(world, &["deploy", "--platform", name]).await;
     assert_eq!(code, Some(0), "{stdout}{stderr}");
     assert!(workflows(&site).await.is_empty(), "nobody else has deployed it");
+    site
+}
+
+pub(crate) async fn what_git_has(world: Arc<World>) {
+    let mut site = arrange(&world, "wf-auto").await;
+    let name = site.platform.name.clone();
 
     // News are deployed, in order and once.
     let before = Mark::now(&world);
@@ -95,6 +101,60 @@ pub(crate) async fn what_git_has(world: Arc<World>) {
     site.close().await;
 }
 
+/// The loop dies at a random moment after a commit: the commit is deployed all the same, and once.
+pub(crate) async fn whatever_becomes_of_the_loop(world: Arc<World>) {
+    let mut site = arrange(&world, "wf-loop").await;
+    let mut chance = Chance::new(seed());
+    let mut worst = Duration::ZERO;
+    for kill in 0..count("TIPHYS_E2E_KILLS", 10_u32) {
+        let before = Mark::now(&world);
+        let commit = everything_changes(&mut site, &format!("before kill {kill}")).await;
+        let began = Instant::now();
+        tokio::time::sleep(Duration::from_millis(chance.between(0, 12_000))).await;
+        kill_the_loop(&site).await;
+        while loop_says(&site, &world).await != ("up-to-date".to_owned(), commit.clone()) {
+            assert!(began.elapsed() < Duration::from_secs(240), "kill {kill}: not deployed");
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+        worst = worst.max(began.elapsed());
+        for (app, operations) in before.writes(&site).operations() {
+            assert_eq!(operations.len(), 1, "kill {kill}: {app} {operations:?}");
+        }
+    }
+    figure(&format!("the loop was killed each time: at worst {} s to deployed", worst.as_secs()));
+    site.close().await;
+}
+
+/// As `kill -9` does, for who is left without a last word.
+async fn kill_the_loop(site: &Site) {
+    let pods = site.objects("v1", "Pod", Some(CHART_NAMESPACE));
+    let of_loop = ListParams::default().labels("app.kubernetes.io/name=tiphys-serve");
+    let now = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
+    pods.delete_collection(&now, &of_loop).await.expect("the pods");
+}
+
+/// A commit that cannot be deployed is tried three times, and the next one at once.
+pub(crate) async fn a_commit_that_fails(world: Arc<World>) {
+    let mut site = arrange(&world, "wf-bad").await;
+    let api = format!("{}-api", site.platform.name);
+    let app = site.platform.app_mut(&api).expect("an app");
+    app.behaviour = Behaviour::FailsToSync;
+    app.retry = Some(Retry { limit: 0, ..Retry::default() });
+    let bad = everything_changes(&mut site, "an app that cannot be applied").await;
+    let began = Instant::now();
+    while loop_says(&site, &world).await != ("gave-up".to_owned(), bad.clone()) {
+        assert!(began.elapsed() < Duration::from_secs(900), "it does not give up");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert_eq!(workflows(&site).await.len(), 3);
+    figure(&format!("gave up after {} s", began.elapsed().as_secs()));
+    site.platform.app_mut(&api).expect("an app").behaviour = Behaviour::ConfigOnly;
+    let good = everything_changes(&mut site, "mended").await;
+    until_loop_says(&site, &world, "up-to-date", Some(&good)).await;
+    assert_eq!(workflows(&site).await.len(), 4);
+    site.close().await;
+}
+
 /// Commits a change of every app, and tells Argo CD as a webhook would.
 async fn everything_changes(site: &mut Site, message: &str) -> String {
     for app in &mut site.platform.apps {
@@ -111,15 +171,24 @@ async fn everything_changes(site: &mut Site, message: &str) -> String {
 
 /// Waits until the loop has found this state, and at this revision, if one is given.
 async fn until_loop_says(site: &Site, world: &World, state: &str, revision: Option<&str>) {
-    let file = site.platform_file();
     until(&format!("the loop says {state}"), async || {
-        let args = ["status", "-f", file.path(), "-o", "json"];
-        let (_, stdout, _) = tiphys::said(&tiphys::run(&args, &world.kubeconfig).await);
-        let status: Value = serde_json::from_str(&stdout).unwrap_or_default();
-        let next = &status["deployLoop"]["seen"]["next"];
-        next["state"] == state && revision.is_none_or(|revision| next["revision"] == revision)
+        let (found, at) = loop_says(site, world).await;
+        found == state && revision.is_none_or(|revision| at == revision)
     })
     .await;
+}
+
+/// What `status` shows of the loop: a state, and the revision that it is about.
+async fn loop_says(site: &Site, world: &World) -> (String, String) {
+    let file = site.platform_file();
+    let args = ["status", "-f", file.path(), "-o", "json"];
+    let (_, stdout, _) = tiphys::said(&tiphys::run(&args, &world.kubeconfig).await);
+    let status: Value = serde_json::from_str(&stdout).unwrap_or_default();
+    let text = |field: &str| {
+        let next = &status["deployLoop"]["seen"]["next"];
+        next[field].as_str().unwrap_or_default().to_owned()
+    };
+    (text("state"), text("revision"))
 }
 
 /// The workflows that deploy the platform.
