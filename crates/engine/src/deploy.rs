@@ -2,6 +2,7 @@
 
 mod criteria_rights;
 mod other_clusters;
+mod outcome;
 mod outside;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ use crate::run_update::RunUpdate;
 use crate::signals::{SignalError, Signals};
 use criteria_rights::CriteriaRightsError;
 use other_clusters::CriteriaOnOtherClusters;
+use outcome::Outcome;
 use outside::Outside;
 use tiphys_argocd::application::Application;
 use tiphys_argocd::application_set;
@@ -202,7 +204,7 @@ impl Deploy {
 
     async fn run_held(
         &self,
-        Run { name: run, argocd, settled }: Run,
+        Run { name, argocd, settled }: Run,
         outside: &Outside,
         lease: &Lease,
         signals: &mut Signals,
@@ -225,7 +227,7 @@ impl Deploy {
         };
         let graph = GraphRecorder::new(store, containers, planned);
         let engine = self.engine.name();
-        updates(RunUpdate::Began { run: run.clone(), engine, revisions });
+        updates(RunUpdate::Began { run: name.clone(), engine, revisions });
         let collector = EvidenceCollector::with(&self.client, &argocd);
         let setup = Setup {
             client: self.client.clone(),
@@ -238,9 +240,11 @@ impl Deploy {
             held: true,
             clock: Clock { settled, begun },
             app_resources: None,
-            run,
+            run: name.clone(),
         };
+        let outcome = RefCell::new(Outcome::default());
         let noted = |event: &Event| {
+            outcome.borrow_mut().note(&self.plan, event);
             if let Event::Done { app, .. } = event {
                 graph.done(&self.plan, *app);
             }
@@ -257,13 +261,17 @@ impl Deploy {
         let run = Box::pin(self.engine.run(setup, lease, signals, &noted, look, updates));
         let verdict = graph.during(&fence, run).await?;
         if let (Verdict::Succeeded, Scope::Platform, Some(revision)) =
-            (&verdict, &self.plan.scope, revision)
+            (verdict, &self.plan.scope, &revision)
         {
-            graph.all_done(revision);
+            graph.all_done(revision.clone());
         }
         // Whoever took the platform over keeps the graph from now on.
         if verdict != Verdict::LeaseLost {
             graph.finish().await?;
+        }
+        if let Some(revision) = revision {
+            let outcome = outcome.into_inner();
+            outcome.publish(&self.client, &self.platform, &name, verdict, &revision).await;
         }
         Ok(verdict)
     }

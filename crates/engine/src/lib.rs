@@ -11,6 +11,7 @@ mod deploy;
 mod engine;
 mod frozen;
 mod generators;
+mod kubernetes_events;
 mod local;
 mod nodes;
 #[cfg(test)]

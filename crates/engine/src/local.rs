@@ -5,7 +5,6 @@ mod effects;
 mod frozen;
 mod gatekeeper;
 mod gone;
-mod kubernetes_events;
 mod probe_schedule;
 #[cfg(test)]
 mod tests;
@@ -21,12 +20,12 @@ use tiphys_state::tolerance::Tolerance;
 use tokio::sync::mpsc::unbounded_channel;
 
 use crate::engine::{RunError, Setup};
+use crate::kubernetes_events::EventPublisher;
 use crate::run_update::RunUpdate;
 use crate::signals::Signals;
 use drive::Local;
 use effects::Effects;
 pub(crate) use gatekeeper::{Admission, Gatekeeper, Reports};
-use kubernetes_events::EventPublisher;
 use probe_schedule::{ProbeSchedule, Probes};
 use tiphys_argocd::watch;
 use tiphys_evidence::EvidenceCollector;

@@ -17,9 +17,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 use super::effects::Effects;
 use super::gatekeeper::{self, Admission, Reports};
-use super::kubernetes_events::EventPublisher;
 use super::probe_schedule::{ProbeRequest, ProbeResult, ProbeSchedule};
 use crate::engine::RunError;
+use crate::kubernetes_events::EventPublisher;
 use crate::run_update::RunUpdate;
 use crate::signals::Signals;
 use tiphys_argocd::application::Application;

@@ -60,6 +60,8 @@ pub(crate) async fn what_git_has(world: Arc<World>) {
         assert_eq!(operations.len(), 1, "{app}: {operations:?}");
     }
     assert_eq!(workflows(&site).await.len(), 1);
+    let told = format!("{commit} is deployed; apps synced: 2");
+    assert!(told_on_the_root_app(&site).await.contains(&told), "{told}");
 
     // Whoever pauses stops that, and everybody can see it.
     let (code, _, stderr) = said(&world, &["pause", &name, "--reason", "audit"]).await;
@@ -189,6 +191,15 @@ async fn loop_says(site: &Site, world: &World) -> (String, String) {
         next[field].as_str().unwrap_or_default().to_owned()
     };
     (text("state"), text("revision"))
+}
+
+/// The notes of the Events on the root app.
+async fn told_on_the_root_app(site: &Site) -> BTreeSet<String> {
+    let events = site.objects("events.k8s.io/v1", "Event", Some("argocd"));
+    let listed = events.list(&ListParams::default()).await.expect("a list");
+    let root = format!("{}-root", site.platform.name);
+    let of_root = listed.into_iter().filter(|event| event.data["regarding"]["name"] == root);
+    of_root.filter_map(|event| event.data["note"].as_str().map(str::to_owned)).collect()
 }
 
 /// The workflows that deploy the platform.

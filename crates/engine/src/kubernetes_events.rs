@@ -11,20 +11,20 @@ use tokio::task::JoinHandle;
 
 /// As many may wait to be written; more are dropped, because a run waits for nobody's reading.
 const ROOM: usize = 256;
-/// How long the end of a run waits for them.
-const LAST_MOMENT: Duration = Duration::from_secs(2);
+/// How long the end of a run waits for them to be written.
+pub(crate) const LAST_MOMENT: Duration = Duration::from_secs(2);
 /// The API server takes a little more than this.
 const LONGEST_NOTE: usize = 1000;
 
 /// Announces without ever being waited for.
-pub(super) struct EventPublisher {
+pub(crate) struct EventPublisher {
     sender: Sender<(Announcement, ObjectReference)>,
     writer: JoinHandle<()>,
 }
 
 impl EventPublisher {
     /// Starts to write what is announced, for as long as this value is there.
-    pub(super) fn start(client: Client, run: String) -> Self {
+    pub(crate) fn start(client: Client, run: String) -> Self {
         let (sender, receiver) = channel(ROOM);
         let reporter = Reporter { controller: "tiphys".into(), instance: Some(run) };
         let writer = tokio::spawn(write(Recorder::new(client, reporter), receiver));
@@ -32,12 +32,12 @@ impl EventPublisher {
     }
 
     /// Gives what has been announced a moment to be written.
-    pub(super) async fn finish(self) {
+    pub(crate) async fn finish(self) {
         drop(self.sender);
         tokio::time::timeout(LAST_MOMENT, self.writer).await.ok();
     }
 
-    pub(super) fn publish(&self, event: &Event, application: ObjectReference) {
+    pub(crate) fn publish(&self, event: &Event, application: ObjectReference) {
         if let Some(announcement) = announcement(event) {
             // Full, or nobody may write: the run's own log has it all the same.
             self.sender.try_send((announcement, application)).unwrap_or_default();
@@ -68,17 +68,22 @@ fn announcement(event: &Event) -> Option<Announcement> {
         }
         _ => return None,
     };
+    Some(written(type_, reason, note))
+}
+
+/// The note is cut to what an Event can hold.
+pub(crate) fn written(type_: EventType, reason: &str, note: String) -> Announcement {
     let note = match note.char_indices().nth(LONGEST_NOTE) {
         Some((end, _)) => note[..end].to_owned(),
         None => note,
     };
-    Some(Announcement {
+    Announcement {
         type_,
         reason: reason.to_owned(),
         note: Some(note),
         action: "Deploy".to_owned(),
         secondary: None,
-    })
+    }
 }
 
 #[cfg(test)]
