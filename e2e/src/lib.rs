@@ -21,5 +21,5 @@ pub use lots::Lots;
 pub use proxy::{Proxy, Spoiled};
 pub use record::{Recording, Written};
 pub use site::{PlatformFile, Site, operation};
-pub use wait::until;
+pub use wait::{until, until_within};
 pub use world::World;

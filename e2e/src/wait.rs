@@ -7,9 +7,18 @@ const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// Waits until something holds; `what` says it, if it never does.
 pub async fn until<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) {
+    until_within(WAIT_LIMIT, what, holds).await;
+}
+
+/// The same, for what takes its time.
+pub async fn until_within<F: Future<Output = bool>>(
+    limit: Duration,
+    what: &str,
+    holds: impl Fn() -> F,
+) {
     let began = Instant::now();
     while !holds().await {
-        assert!(began.elapsed() < WAIT_LIMIT, "{what}: not within {} s", WAIT_LIMIT.as_secs());
+        assert!(began.elapsed() < limit, "{what}: not within {} s", limit.as_secs());
         tokio::time::sleep(LOOK_AGAIN).await;
     }
 }

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tiphys_model::platform::{AppType, Hold, Retry, Timeouts, WorkflowMode};
-use tiphys_model::{Criterion, DeployMode};
+use tiphys_model::{Criterion, DeployMode, Trigger};
 
 pub use behaviour::Behaviour;
 
@@ -47,6 +47,7 @@ pub struct PlatformRepository {
     pub carries_its_file: bool,
     pub workflows: WorkflowMode,
     pub deploy: DeployMode,
+    pub triggers: Vec<Trigger>,
     pub apps: Vec<AppSource>,
 }
 
@@ -88,6 +89,7 @@ impl PlatformRepository {
             carries_its_file: false,
             workflows: WorkflowMode::default(),
             deploy: DeployMode::default(),
+            triggers: Vec::new(),
             apps: Vec::new(),
         }
     }

@@ -85,6 +85,9 @@ pub struct Status {
     /// Only of a platform that is deployed automatically.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deploy_loop: Option<LoopStatus>,
+    /// What starts runs at certain times, by name; nothing if nobody has looked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub schedules: Vec<ScheduleStatus>,
     /// In start order.
     pub apps: Vec<AppStatus>,
     pub bypasses: Vec<Bypass>,
@@ -148,6 +151,18 @@ impl LoopStatus {
         let asleep = since.is_none_or(|since| since > Self::SILENCE);
         LoopStatus { pause, seen, asleep }
     }
+}
+
+/// What a trigger has started at a certain time, and when it does so next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ScheduleStatus {
+    pub name: String,
+    pub action: &'static str,
+    pub scope: Scope,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -238,6 +253,7 @@ impl Status {
             root_causes: roots.causes(plan, &judgements, situation, shown),
             last_run: None,
             deploy_loop: None,
+            schedules: Vec::new(),
             leftovers: None,
         }
     }

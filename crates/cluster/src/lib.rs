@@ -19,6 +19,7 @@ mod layer;
 pub mod names;
 mod patient;
 mod request;
+mod run_workflow;
 #[cfg(any(test, feature = "scripted"))]
 pub mod scripted;
 pub mod stuck;
@@ -34,4 +35,5 @@ pub use kube::Client;
 pub use kubeconfig::KubeconfigSource;
 pub use lasting_watch::{LONGEST_GAP, lasting_watch};
 pub use request::{Cause, RequestError, no_answer};
+pub use run_workflow::RunWorkflow;
 pub use traced::request_ended;

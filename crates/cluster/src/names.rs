@@ -1,9 +1,10 @@
 //! What the platform's own objects in the cluster are called, so that who makes them and who
 //! reads them cannot disagree.
 
+use sha2::{Digest, Sha256};
 pub use tiphys_model::namespaces::{NAMESPACE, SYSTEM_NAMESPACE, TEARDOWN_NAMESPACE};
 use tiphys_model::platform::WorkflowMode;
-use tiphys_model::{DeployMode, Platform, PlatformName, SecretName};
+use tiphys_model::{DeployMode, Platform, PlatformName, SecretName, TriggerAction, TriggerName};
 
 /// On everything that we make.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "tiphys");
@@ -13,6 +14,8 @@ pub const PLATFORM_LABEL: &str = "tiphys.dev/platform";
 pub const ARGOCD_LABEL: &str = "tiphys.dev/argocd";
 /// On the ConfigMaps by which the deploy loop finds the platforms.
 pub const LOOP_LABEL: &str = "tiphys.dev/deploy-loop";
+/// The name of the trigger that an object is made for.
+pub const TRIGGER_LABEL: &str = "tiphys.dev/trigger";
 /// Which primitive an object of Phase 1 is a part of.
 pub const PRIMITIVE_LABEL: &str = "tiphys.dev/primitive";
 /// The platform that a primitive was installed for, and with which it goes.
@@ -111,10 +114,30 @@ pub fn stored_file(argocd: &str, platform: &PlatformName) -> String {
     format!("tiphys.{argocd}.{platform}.file")
 }
 
-/// What the deploy loop keeps of a platform that it may deploy: a ConfigMap.
+/// What is kept of deployments without a person: a ConfigMap.
 #[must_use]
 pub fn deploy_loop(argocd: &str, platform: &PlatformName) -> String {
     format!("tiphys.{argocd}.{platform}.deploy-loop")
+}
+
+/// The CronWorkflow of a trigger. Argo Workflows makes names of workflows, pods and hosts out of this
+/// one, so it is short and has no dots; digits tell platforms apart that have the same beginning.
+#[must_use]
+pub fn cron_workflow(platform: &Platform, trigger: &TriggerName) -> String {
+    const LONGEST: usize = 24;
+    let (argocd, name) = (&platform.argocd.namespace, platform.name.as_str());
+    let start = name[..name.len().min(LONGEST)].trim_end_matches('-');
+    let digest = Sha256::digest(format!("{argocd}/{name}/{trigger}"));
+    let digits: String = digest.iter().take(3).map(|byte| format!("{byte:02x}")).collect();
+    format!("{start}-{trigger}-{}", &digits[..5])
+}
+
+/// Whether deployments of the platform may start without a person.
+#[must_use]
+pub fn deploys_unattended(platform: &Platform) -> bool {
+    let mut triggers = platform.triggers.iter();
+    platform.deploy.mode == DeployMode::Automatic
+        || triggers.any(|trigger| trigger.schedule.action == TriggerAction::Deploy)
 }
 
 /// What is not beside its Argo CD has the namespace of that in its name: another Argo CD may have a

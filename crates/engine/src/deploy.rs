@@ -6,6 +6,7 @@ mod outcome;
 mod outside;
 #[cfg(test)]
 mod tests;
+mod unattended;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,6 +59,8 @@ pub struct Deploy {
     pub identity: String,
     /// Whether the platform file is the one that Git has, if that matters.
     pub check: Option<Check>,
+    /// No person has asked for it.
+    pub unattended: bool,
 }
 
 /// What everybody can see is what should be deployed, but nobody can tell.
@@ -129,6 +132,13 @@ impl Deploy {
             signal = signals.next() => return Ok(Verdict::Interrupted(signal)),
         };
         let Prepared { argocd, lease, settled } = prepared;
+        if self.unattended
+            && let Some(refusal) = self.refused_under(&lease).await?
+        {
+            note(refusal);
+            lease.release().await?;
+            return Ok(Verdict::Succeeded);
+        }
         let run = format!("{}-{}", self.plan.digest.short(), lease.epoch());
         let guard = lease.fence().guard();
         let client = agent::guarded(&self.client, &run, guard.clone());
@@ -140,6 +150,13 @@ impl Deploy {
             Ok(()) => outcome,
             // The outcome says more.
             Err(error) => outcome.and(Err(error.into())),
+        }
+    }
+
+    async fn refused_under(&self, lease: &Lease) -> Result<Option<String>, DeployError> {
+        tokio::select! {
+            refusal = unattended::refusal(&self.client, &self.platform) => refusal,
+            error = lease.ended() => Err(error.into()),
         }
     }
 

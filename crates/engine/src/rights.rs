@@ -137,7 +137,7 @@ async fn assert_deployment(platform: Platform, creates: &'static [&'static str],
     let server = argocd::server(creates);
     let plan = tiphys_plan::plan(&platform, &Scope::Platform).unwrap();
     let grants = grants(&platform, Account::Deploy);
-    let deploy = || Deploy {
+    let deploy = |unattended| Deploy {
         engine: Engine::Local,
         client: server.client(),
         place: Place::Inside,
@@ -145,10 +145,11 @@ async fn assert_deployment(platform: Platform, creates: &'static [&'static str],
         plan: Arc::new(plan.clone()),
         identity: "us".to_owned(),
         check: None,
+        unattended,
     };
     // The second one finds a Lease and a graph.
-    for _ in 0..2 {
-        assert_eq!(deploy().run(&|_| {}).await.unwrap(), Verdict::Succeeded);
+    for unattended in [false, true] {
+        assert_eq!(deploy(unattended).run(&|_| {}).await.unwrap(), Verdict::Succeeded);
     }
     assert_eq!(compare(&grants, &[server]), (BTreeSet::new(), all(unused)));
 }

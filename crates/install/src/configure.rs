@@ -21,6 +21,7 @@ mod retry;
 mod rights;
 mod roles;
 mod rotate;
+mod schedules;
 mod sets_policy;
 pub mod stored_file;
 mod tokens;
@@ -82,6 +83,8 @@ pub enum Outcome {
     Created,
     Changed,
     Unchanged,
+    /// It was there, and the platform file has it no more.
+    Removed,
 }
 
 impl Outcome {
@@ -91,6 +94,7 @@ impl Outcome {
             Outcome::Created => "created",
             Outcome::Changed => "changed",
             Outcome::Unchanged => "unchanged",
+            Outcome::Removed => "removed",
         }
     }
 }
@@ -184,10 +188,14 @@ pub async fn configure(
         }
     }
     let webhook = webhook::intent(client, platform, mounted).await?;
+    let removals = schedules::removals(client, platform).await?;
     let mut tokens = tried_tokens(client, platform).await?;
     if mode == Mode::Apply {
         for intent in &intents {
             intent.carry_out().await?;
+        }
+        for removal in &removals {
+            removal.carry_out().await?;
         }
         let mut attempts = 1;
         while let Err(error) = carry_out(&tokens).await {
@@ -200,7 +208,8 @@ pub async fn configure(
         }
     }
     let all = intents.into_iter().chain(tokens).chain(webhook);
-    let changes = all.map(Intent::into_change).collect();
+    let removed = removals.into_iter().map(schedules::Removal::into_change);
+    let changes = all.map(Intent::into_change).chain(removed).collect();
     Ok(Configured { changes, left_out, given_token: given_token(client, platform).await? })
 }
 

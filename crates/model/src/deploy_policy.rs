@@ -3,12 +3,11 @@
 use std::fmt;
 use std::time::Duration;
 
-use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::cron::{Cron, CronError};
 use crate::duration;
-use crate::schedule::Schedule;
 
 /// Who starts deployments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -65,13 +64,12 @@ pub enum Opening {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Raw", into = "Raw")]
 pub struct AllowWindow {
-    raw: Raw,
-    schedule: Schedule,
-    zone: TimeZone,
+    opens: Cron,
+    duration: Duration,
 }
 
 /// As it is written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Raw {
     schedule: String,
@@ -80,74 +78,45 @@ struct Raw {
     time_zone: Option<String>,
 }
 
-/// Why there is no such window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum WindowError {
-    #[error("is not a cron schedule of five fields")]
-    Schedule,
-    #[error("never comes")]
-    Never,
-    #[error("is not a time zone")]
-    TimeZone,
-}
-
 impl AllowWindow {
-    /// `time_zone` is an IANA name; UTC if there is none.
-    pub fn new(
-        schedule: &str,
-        duration: Duration,
-        time_zone: Option<&str>,
-    ) -> Result<Self, WindowError> {
-        AllowWindow::try_from(Raw {
-            schedule: schedule.to_owned(),
-            duration_seconds: duration.as_secs(),
-            time_zone: time_zone.map(str::to_owned),
-        })
+    #[must_use]
+    pub fn new(opens: Cron, duration: Duration) -> Self {
+        AllowWindow { opens, duration }
     }
 
     fn is_open(&self, now: Timestamp) -> bool {
-        let duration = SignedDuration::try_from(self.duration());
-        let open = duration.ok().and_then(|long| self.schedule.is_open(long, &self.zone, now));
-        open.unwrap_or_default()
+        self.opens.began_within(self.duration, now)
     }
 
     /// When it opens next.
     fn next(&self, now: Timestamp) -> Option<Timestamp> {
-        let here = self.zone.to_datetime(now);
-        self.zone.to_timestamp(self.schedule.next(here)?).ok()
-    }
-
-    fn duration(&self) -> Duration {
-        Duration::from_secs(self.raw.duration_seconds)
+        self.opens.next(now)
     }
 }
 
 impl TryFrom<Raw> for AllowWindow {
-    type Error = WindowError;
+    type Error = CronError;
 
-    fn try_from(raw: Raw) -> Result<Self, WindowError> {
-        let schedule = Schedule::parse(&raw.schedule).ok_or(WindowError::Schedule)?;
-        let any_day = Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC).datetime();
-        schedule.next(any_day).ok_or(WindowError::Never)?;
-        let zone = match raw.time_zone.as_deref() {
-            None => TimeZone::UTC,
-            Some(name) => TimeZone::get(name).map_err(|_| WindowError::TimeZone)?,
-        };
-        Ok(AllowWindow { raw, schedule, zone })
+    fn try_from(raw: Raw) -> Result<Self, CronError> {
+        let opens = Cron::new(&raw.schedule, raw.time_zone.as_deref())?;
+        Ok(AllowWindow { opens, duration: Duration::from_secs(raw.duration_seconds) })
     }
 }
 
 impl From<AllowWindow> for Raw {
     fn from(window: AllowWindow) -> Self {
-        window.raw
+        Raw {
+            schedule: window.opens.text().to_owned(),
+            duration_seconds: window.duration.as_secs(),
+            time_zone: window.opens.time_zone().map(str::to_owned),
+        }
     }
 }
 
 impl fmt::Display for AllowWindow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Raw { schedule, time_zone, .. } = &self.raw;
-        write!(f, "`{schedule}` for {}", duration::format(self.duration()))?;
-        match time_zone {
+        write!(f, "`{}` for {}", self.opens.text(), duration::format(self.duration))?;
+        match self.opens.time_zone() {
             Some(zone) => write!(f, " {zone}"),
             None => Ok(()),
         }
@@ -164,7 +133,7 @@ mod tests {
 
     fn policy(windows: &[(&str, u64, Option<&str>)]) -> DeployPolicy {
         let window = |(schedule, hours, zone): &(&str, u64, Option<&str>)| {
-            AllowWindow::new(schedule, Duration::from_secs(hours * 3600), *zone).unwrap()
+            AllowWindow::new(Cron::new(schedule, *zone).unwrap(), Duration::from_secs(hours * 3600))
         };
         DeployPolicy { mode: DeployMode::Automatic, allow: windows.iter().map(window).collect() }
     }
@@ -189,18 +158,6 @@ mod tests {
             ("2026-07-16T20:30:00Z", Opening::Open),
         ] {
             assert_eq!(policy.opening(at(now)), expected, "{now}");
-        }
-    }
-
-    #[test]
-    fn what_opens_no_window_is_refused() {
-        let hour = Duration::from_secs(3600);
-        for (schedule, zone, expected) in [
-            ("@daily", None, WindowError::Schedule),
-            ("0 0 30 2 *", None, WindowError::Never),
-            ("0 0 * * *", Some("Atlantis"), WindowError::TimeZone),
-        ] {
-            assert_eq!(AllowWindow::new(schedule, hour, zone), Err(expected), "{schedule}");
         }
     }
 

@@ -7,6 +7,7 @@
 pub mod api_server;
 pub mod bootstrap;
 pub mod criterion;
+pub mod cron;
 pub mod deploy_policy;
 pub mod duration;
 pub mod exit;
@@ -21,18 +22,23 @@ pub mod plan;
 pub mod platform;
 mod schedule;
 pub mod scope;
+pub mod trigger;
 
 pub use api_server::ApiServer;
 pub use bootstrap::Bootstrap;
 pub use criterion::Criterion;
-pub use deploy_policy::{AllowWindow, DeployMode, DeployPolicy, WindowError};
+pub use cron::{Cron, CronError};
+pub use deploy_policy::{AllowWindow, DeployMode, DeployPolicy};
 pub use exit::Exit;
 pub use explain::{Explain, Explanation, chain};
 pub use graph::{AppIx, Graph};
 pub use health::{Health, SyncStatus};
-pub use name::{AppName, GroupName, NameError, NamespaceName, PlatformName, SecretName, StackName};
+pub use name::{
+    AppName, GroupName, NameError, NamespaceName, PlatformName, SecretName, StackName, TriggerName,
+};
 pub use operation::OperationId;
 pub use plan::{Plan, PlannedApp, Role};
 pub use platform::{App, Platform};
 pub use schedule::Schedule;
 pub use scope::Scope;
+pub use trigger::{ScheduleTrigger, Trigger, TriggerAction};

@@ -32,6 +32,8 @@ const SUBDOMAIN: Rule = Rule { limit: 253, dots: true };
 const LABEL: Rule = Rule { limit: 63, dots: false };
 /// Leaves room for the prefix of `tiphys-PLATFORM` in names that must be labels.
 const PLATFORM: Rule = Rule { limit: 56, dots: false };
+/// Leaves room for that of the platform in the name of a CronWorkflow.
+const TRIGGER: Rule = Rule { limit: 20, dots: false };
 
 impl Rule {
     fn check(&self, text: &str) -> Result<(), NameError> {
@@ -117,6 +119,8 @@ names! {
     PlatformName: PLATFORM;
     /// The name of a Secret.
     SecretName: SUBDOMAIN;
+    /// The name of a trigger.
+    TriggerName: TRIGGER;
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use crate::criterion::Criterion;
 use crate::deploy_policy::DeployPolicy;
 use crate::graph::{AppIx, Graph};
 use crate::name::{AppName, GroupName, NamespaceName, PlatformName, StackName};
+use crate::trigger::Trigger;
 
 /// Everything one platform file describes. Apps are sorted by name, and `graph` speaks of
 /// positions in that order, so equal platforms are equal values however their files are sorted.
@@ -26,6 +27,7 @@ pub struct Platform {
     pub teardown: TeardownPolicy,
     pub workflows: WorkflowMode,
     pub deploy: DeployPolicy,
+    pub triggers: Vec<Trigger>,
     pub apps: Vec<App>,
     pub graph: Graph,
 }

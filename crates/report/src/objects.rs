@@ -24,6 +24,7 @@ pub enum ObjectState {
     Created,
     Changed,
     Unchanged,
+    Removed,
 }
 
 impl ObjectState {
@@ -32,6 +33,7 @@ impl ObjectState {
             ObjectState::Created => ("created", GOOD),
             ObjectState::Changed => ("changed", MARK),
             ObjectState::Unchanged => ("unchanged", FAINT),
+            ObjectState::Removed => ("removed", BAD),
         }
     }
 }

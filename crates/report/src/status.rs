@@ -4,7 +4,9 @@ use std::fmt;
 
 use anstyle::Style;
 use tiphys_assess::deploy_loop::Pause;
-use tiphys_assess::status::{AppStatus, LastRun, LoopStatus, RootCause, State, Status};
+use tiphys_assess::status::{
+    AppStatus, LastRun, LoopStatus, RootCause, ScheduleStatus, State, Status,
+};
 use tiphys_model::{AppName, Health, Scope, SyncStatus};
 
 use crate::clock::took;
@@ -36,6 +38,7 @@ impl fmt::Display for StatusReport<'_> {
         run(f, status)?;
         last_run(f, status)?;
         deploy_loop(f, status)?;
+        schedules(f, &status.schedules)?;
         causes(f, &status.root_causes)?;
         bypasses(f, status)?;
         writeln!(f)?;
@@ -155,6 +158,20 @@ fn deploy_loop(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {
             writeln!(f, "{label} {word}{since}: check the Deployment tiphys-serve in tiphys-system")
         }
     }
+}
+
+fn schedules(f: &mut fmt::Formatter<'_>, schedules: &[ScheduleStatus]) -> fmt::Result {
+    for ScheduleStatus { name, action, scope, last, next } in schedules {
+        let of = match scope {
+            Scope::Platform => String::new(),
+            scope @ Scope::Parts(_) => format!(" of {scope}"),
+        };
+        let next = next.map_or("never again".to_owned(), |next| format!("next at {next:.0}"));
+        let last = last.map(|last| format!(", last at {last:.0}")).unwrap_or_default();
+        let label = paint(FAINT, "schedule");
+        writeln!(f, "{label} {}: {action}{of}, {next}{last}", one_line(name))?;
+    }
+    Ok(())
 }
 
 fn causes(f: &mut fmt::Formatter<'_>, causes: &[RootCause]) -> fmt::Result {
@@ -345,6 +362,13 @@ mod tests {
                 took_ms: Some(62_000),
             }),
             deploy_loop: Some(LoopStatus::new(None, None, Timestamp::UNIX_EPOCH)),
+            schedules: vec![ScheduleStatus {
+                name: "nightly".to_owned(),
+                action: "validate",
+                scope: "stack:data".parse().unwrap(),
+                last: Some("2026-11-18T03:00:00Z".parse().unwrap()),
+                next: Some("2026-11-19T03:00:00Z".parse().unwrap()),
+            }],
             leftovers: Some(vec!["ConfigMap/a/b: `gone` has applied it".to_owned()]),
         }
     }
@@ -362,6 +386,7 @@ mod tests {
             run: None,
             last_run: None,
             deploy_loop: None,
+            schedules: Vec::new(),
             apps,
             bypasses,
             root_causes,

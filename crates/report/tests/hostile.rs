@@ -10,7 +10,7 @@ use tiphys_assess::preflight::resources::Resources;
 use tiphys_assess::preflight::{Findings, Report, Requirement, Section, Trouble};
 use tiphys_assess::status::{
     Answer, AppStatus, Authority, Bypass, Check, HoldStatus, LastRun, LoopStatus, PlatformPhase,
-    RootCause, RunStatus, State, Status,
+    RootCause, RunStatus, ScheduleStatus, State, Status,
 };
 use tiphys_model::platform::Hold;
 use tiphys_model::{AppName, PlatformName, Scope};
@@ -172,6 +172,13 @@ fn status(text: &str) -> Status {
             seen: None,
             asleep: true,
         }),
+        schedules: vec![ScheduleStatus {
+            name: text.to_owned(),
+            action: "deploy",
+            scope: Scope::Platform,
+            last: None,
+            next: None,
+        }],
         leftovers: Some(vec![text.to_owned()]),
     }
 }

@@ -9,7 +9,8 @@ use jiff::Timestamp;
 use kube::Client;
 use sha2::{Digest, Sha256};
 use tiphys_assess::deploy_loop::{Attempts, Git, Next, SeenByLoop};
-use tiphys_model::Scope;
+use tiphys_cluster::RunWorkflow;
+use tiphys_model::{Scope, TriggerAction};
 use tiphys_state::deploy_loop::{LoopState, LoopStore};
 use tiphys_workflows::{Submission, submit};
 use tokio::time::Instant;
@@ -141,13 +142,15 @@ async fn deploy(
     attempt: u32,
     now: Timestamp,
 ) -> Result<String, LoopError> {
-    let submission = Submission {
+    let run = RunWorkflow {
+        action: TriggerAction::Deploy,
         platform: state.platform.clone(),
         argocd: state.argocd.clone(),
         scope: Scope::Platform,
         environment: None,
-        name: Some(workflow_name(state, revision, attempt)),
+        unattended: true,
     };
+    let submission = Submission { run, name: Some(workflow_name(state, revision, attempt)) };
     let workflow = submit(client, &submission).await?.name;
     let attempts = Attempts {
         revision: revision.to_owned(),

@@ -80,6 +80,7 @@ pub fn platform(shape: Shape, chance: &mut Chance) -> Platform {
         teardown: tiphys_model::platform::TeardownPolicy::default(),
         workflows: tiphys_model::platform::WorkflowMode::default(),
         deploy: tiphys_model::DeployPolicy::default(),
+        triggers: Vec::new(),
         argocd: ArgoCd {
             namespace: "argocd".to_owned(),
             application_namespaces: Vec::new(),

@@ -13,6 +13,7 @@ pub(crate) mod deploy;
 mod object;
 pub(crate) mod server;
 pub(crate) mod teardown;
+pub(crate) mod trigger;
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -32,6 +33,7 @@ use criteria::CriterionDocument;
 use deploy::DeployDocument;
 use object::document;
 use teardown::TeardownDocument;
+use trigger::TriggerDocument;
 
 /// Of platform files.
 pub const API_VERSION: &str = "tiphys.dev/v1alpha1";
@@ -105,6 +107,9 @@ pub(crate) struct SpecDocument {
     /// Who starts deployments: people and pipelines, or also the deploy loop in the cluster.
     #[cfg_attr(test, schemars(with = "DeployDocument"))]
     pub(crate) deploy: Option<DeployDocument>,
+    /// What starts runs without a person, besides new commits.
+    #[cfg_attr(test, schemars(with = "Vec<TriggerDocument>", extend("uniqueItems" = true)))]
+    pub(crate) triggers: Option<List<TriggerDocument>>,
     /// The apps, in named stacks.
     #[cfg_attr(test, schemars(with = "Vec<StackDocument>"))]
     pub(crate) stacks: Option<List<StackDocument>>,

@@ -6,6 +6,7 @@ mod deploy;
 mod edges;
 mod head;
 mod server;
+mod trigger;
 
 use std::time::Duration;
 

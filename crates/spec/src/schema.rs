@@ -2,6 +2,7 @@
 //! that is part of the program. Only tests build this: generating takes long to compile.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema};
+use tiphys_model::TriggerAction;
 use tiphys_model::bootstrap::Installer;
 use tiphys_model::platform::AppType;
 
@@ -84,6 +85,10 @@ pub(crate) fn platform_name(_: &mut SchemaGenerator) -> Schema {
     dns_label(56)
 }
 
+pub(crate) fn trigger_name(_: &mut SchemaGenerator) -> Schema {
+    dns_label(20)
+}
+
 pub(crate) fn duration(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "string", "minLength": 1, "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
@@ -101,6 +106,17 @@ pub(crate) fn workflows(_: &mut SchemaGenerator) -> Schema {
 
 pub(crate) fn deploy_mode(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "enum": ["manual", "automatic"], "default": "manual" })
+}
+
+pub(crate) fn trigger_action(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "enum": TriggerAction::ALL.map(TriggerAction::as_str) })
+}
+
+/// A name with `*` in it is one with letters in their place.
+pub(crate) fn scope(_: &mut SchemaGenerator) -> Schema {
+    let part = "[a-z0-9*]([-a-z0-9*]*[a-z0-9*])?";
+    let one = format!("(platform|stack:{part}|app:{part}(\\.{part})*)");
+    json_schema!({ "type": "string", "pattern": format!("^{one}(,{one})*$"), "default": "platform" })
 }
 
 pub(crate) fn cron(_: &mut SchemaGenerator) -> Schema {

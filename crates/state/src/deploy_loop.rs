@@ -1,6 +1,6 @@
-//! What is kept of automatic deployments: a ConfigMap for each platform that may be deployed so, which
-//! `configure` makes. People pause and resume there, and the deploy loop notes its attempts and what it
-//! sees.
+//! What is kept of deployments without a person: a ConfigMap for each platform that may be deployed so,
+//! which `configure` makes. People pause and resume there, and the deploy loop notes its attempts and
+//! what it sees.
 
 use std::collections::BTreeMap;
 
@@ -32,6 +32,8 @@ pub struct LoopStore {
 pub struct LoopState {
     pub platform: PlatformName,
     pub argocd: String,
+    /// The deploy loop looks after it. Otherwise only its schedules do.
+    pub is_watched: bool,
     pub pause: Option<Pause>,
     pub attempts: Option<Attempts>,
     pub seen: Option<SeenByLoop>,
@@ -55,7 +57,7 @@ impl LoopStore {
         }
     }
 
-    /// Of one platform; `None`: it is not deployed automatically.
+    /// Of one platform; `None`: only people deploy it.
     pub async fn get(
         &self,
         argocd: &str,
@@ -126,6 +128,7 @@ impl LoopState {
         }
         let data = map.data.as_ref();
         Some(LoopState {
+            is_watched: map.labels().contains_key(LOOP_LABEL),
             pause: read(data, PAUSE),
             attempts: read(data, ATTEMPTS),
             seen: read(data, SEEN),

@@ -43,6 +43,7 @@ impl Written {
                 Outcome::Created => ObjectState::Created,
                 Outcome::Changed => ObjectState::Changed,
                 Outcome::Unchanged => ObjectState::Unchanged,
+                Outcome::Removed => ObjectState::Removed,
             },
         }
     }

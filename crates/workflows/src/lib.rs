@@ -11,6 +11,7 @@ mod follow;
 mod nodes;
 mod output;
 mod plugin;
+mod schedules;
 mod submit;
 mod workflow;
 
@@ -23,5 +24,6 @@ pub use nodes::{
 };
 pub use output::{Level, Said};
 pub use plugin::{PluginError, PluginRun, serve_plugin};
+pub use schedules::{Scheduled, schedules};
 pub use submit::{Submission, submit};
 pub use workflow::{Place, ended_at, find, of_pod, unfinished};

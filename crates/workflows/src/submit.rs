@@ -3,59 +3,33 @@
 use kube::Client;
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
-use tiphys_cluster::names::{ARGOCD_LABEL, MANAGED_BY, NAMESPACE, PLATFORM_LABEL};
-use tiphys_cluster::{Cause, RequestError};
-use tiphys_model::{PlatformName, Scope};
+use tiphys_cluster::names::NAMESPACE;
+use tiphys_cluster::{Cause, RequestError, RunWorkflow};
 
 use crate::error::WorkflowsError;
 use crate::workflow::{Place, api, creating};
 
-/// Of the chart.
-const TEMPLATE: &str = "tiphys-deploy";
-
-/// A deployment to be submitted.
+/// A run to be submitted.
 #[derive(Debug, Clone)]
 pub struct Submission {
-    pub platform: PlatformName,
-    /// The namespace of Argo CD.
-    pub argocd: String,
-    pub scope: Scope,
-    /// If it is set, another environment is refused.
-    pub environment: Option<String>,
+    pub run: RunWorkflow,
     /// To submit it again under this name changes nothing. Otherwise, each has a new one.
     pub name: Option<String>,
 }
 
 impl Submission {
     fn workflow(&self) -> Value {
-        let parameters = [
-            ("platform", Some(self.platform.to_string())),
-            ("scope", Some(self.scope.to_string())),
-            ("argocd-namespace", Some(self.argocd.clone())),
-            ("environment", self.environment.clone()),
-        ];
-        let parameter = |(name, value)| Some(json!({ "name": name, "value": value? }));
-        let parameters: Vec<Value> =
-            parameters.into_iter().filter_map(|(name, value)| parameter((name, value))).collect();
-        let mut metadata = json!({
-            "labels": {
-                MANAGED_BY.0: MANAGED_BY.1,
-                PLATFORM_LABEL: self.platform,
-                ARGOCD_LABEL: self.argocd,
-            },
-        });
-        match &self.name {
-            Some(name) => metadata["name"] = name.clone().into(),
-            None => metadata["generateName"] = format!("{TEMPLATE}-").into(),
-        }
+        let mut metadata = json!({ "labels": self.run.labels() });
+        let (field, name) = match &self.name {
+            Some(name) => ("name", name.clone()),
+            None => ("generateName", format!("{}-", RunWorkflow::template(self.run.action))),
+        };
+        metadata[field] = name.into();
         json!({
             "apiVersion": "argoproj.io/v1alpha1",
             "kind": "Workflow",
             "metadata": metadata,
-            "spec": {
-                "workflowTemplateRef": { "name": TEMPLATE, "clusterScope": true },
-                "arguments": { "parameters": parameters },
-            },
+            "spec": self.run.spec(),
         })
     }
 }
@@ -86,28 +60,26 @@ fn place(name: String) -> Place {
 
 #[cfg(test)]
 mod tests {
+    use tiphys_model::{PlatformName, Scope, TriggerAction};
+
     use super::*;
 
     #[test]
-    fn what_is_asked_for_stands_in_the_parameters() {
-        let submission = Submission {
+    fn it_has_a_name_of_its_own_unless_it_is_given_one() {
+        let run = RunWorkflow {
+            action: TriggerAction::Deploy,
             platform: PlatformName::parse("prod").unwrap(),
-            argocd: "gitops".to_owned(),
+            argocd: "argocd".to_owned(),
             scope: Scope::Platform,
             environment: None,
-            name: None,
+            unattended: false,
         };
-        let workflow = submission.workflow();
-        let parameters = &workflow["spec"]["arguments"]["parameters"];
-        assert_eq!(
-            *parameters,
-            json!([
-                { "name": "platform", "value": "prod" },
-                { "name": "scope", "value": "platform" },
-                { "name": "argocd-namespace", "value": "gitops" },
-            ])
-        );
-        let fields: Vec<&String> = workflow["spec"].as_object().unwrap().keys().collect();
-        assert_eq!(fields, ["arguments", "workflowTemplateRef"], "all else is the template's");
+        let metadata = |name: Option<&str>| {
+            let name = name.map(str::to_owned);
+            Submission { run: run.clone(), name }.workflow()["metadata"].clone()
+        };
+        assert_eq!(metadata(None)["generateName"], "tiphys-deploy-");
+        assert_eq!(metadata(Some("first"))["name"], "first");
+        assert_eq!(metadata(Some("first")).get("generateName"), None);
     }
 }

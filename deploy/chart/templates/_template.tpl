@@ -61,6 +61,11 @@ spec:
       - name: argocd-namespace
         value: argocd
         description: namespace of the platform's Argo CD
+      {{- if eq .action "deploy" }}
+      - name: unattended
+        value: ""
+        description: "true if no person starts it: it then does nothing while automatic deployments are paused, or after a teardown"
+      {{- end }}
       {{- if eq .action "teardown" }}
       - name: confirm
         value: ""
@@ -93,6 +98,9 @@ spec:
           - name: scope
           - name: environment
           - name: argocd-namespace
+          {{- if eq .action "deploy" }}
+          - name: unattended
+          {{- end }}
           {{- if eq .action "teardown" }}
           - name: confirm
           {{- end }}
@@ -136,6 +144,7 @@ spec:
           - { name: TIPHYS_ENVIRONMENT, value: "{{ "{{inputs.parameters.environment}}" }}" }
           - { name: TIPHYS_NAMESPACE, value: "{{ "{{inputs.parameters.argocd-namespace}}" }}" }
           {{- if eq .action "deploy" }}
+          - { name: TIPHYS_UNATTENDED, value: "{{ "{{inputs.parameters.unattended}}" }}" }
           # For platforms with `workflows: nodes`: the workflow that the nodes belong to, and their pod.
           - { name: TIPHYS_ENGINE, value: workflows }
           - { name: TIPHYS_WORKFLOW, value: "{{ "{{workflow.name}}" }}" }

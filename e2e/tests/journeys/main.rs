@@ -150,6 +150,7 @@ fn in_the_cluster() -> Vec<Case> {
             workflows::automatic::a_commit_that_fails,
         )
         .soak(),
+        Case::new("schedules_start_runs", workflows::schedules::start_runs),
         Case::new("a_workflow_is_cancelled_and_resumed", workflows::cancelled),
         Case::new("the_chart_is_installed_and_goes_away", workflows::chart).disruptive(),
         Case::new("a_workflow_that_is_retried_deploys_what_git_has", workflows::retried),

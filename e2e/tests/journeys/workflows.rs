@@ -2,6 +2,7 @@
 
 pub(crate) mod automatic;
 pub(crate) mod nodes;
+pub(crate) mod schedules;
 pub(crate) mod survival;
 
 use std::io::{BufRead, BufReader};

@@ -1,7 +1,7 @@
 //! The platform file of a repository.
 
 use tiphys_model::platform::{AppType, WorkflowMode};
-use tiphys_model::{DeployMode, duration};
+use tiphys_model::{DeployMode, Trigger, duration};
 
 use super::scalar::{list, scalar};
 use super::{AppSource, PlatformRepository};
@@ -41,6 +41,10 @@ spec:
     for (name, value) in settings {
         text.extend(value.map(|value| format!("  {name}: {value}\n")));
     }
+    if !platform.triggers.is_empty() {
+        text.push_str("  triggers:\n");
+        text.extend(platform.triggers.iter().map(trigger_text));
+    }
     text.push_str("  stacks:\n");
     let mut stacks: Vec<&str> = Vec::new();
     for app in &platform.apps {
@@ -54,6 +58,17 @@ spec:
         text.extend(apps.map(app_text));
     }
     text
+}
+
+fn trigger_text(Trigger { name, schedule }: &Trigger) -> String {
+    let mut fields = serde_json::json!({
+        "cron": schedule.at.text(), "action": schedule.action.as_str(), "scope": schedule.scope,
+    });
+    if let Some(zone) = schedule.at.time_zone() {
+        fields["timeZone"] = zone.into();
+    }
+    // What JSON says, YAML reads.
+    format!("    - name: {}\n      schedule: {fields}\n", scalar(name.as_str()))
 }
 
 fn app_text(app: &AppSource) -> String {
@@ -97,7 +112,7 @@ mod tests {
 
     use tiphys_model::criterion::ResourceCriterion;
     use tiphys_model::platform::{Backoff, Hold, Retry, Timeouts};
-    use tiphys_model::{Criterion, Platform};
+    use tiphys_model::{Criterion, Cron, Platform, ScheduleTrigger, TriggerAction, TriggerName};
     use tiphys_spec::{Source, Sources};
 
     use super::*;
@@ -134,6 +149,15 @@ mod tests {
         written.hold = Some(Hold::Always);
         written.concurrency = Some(3);
         written.timeout = Some(Duration::from_secs(600));
+        let trigger = Trigger {
+            name: TriggerName::parse("nightly").unwrap(),
+            schedule: ScheduleTrigger {
+                at: Cron::new("0 3 * * *", Some("Europe/Berlin")).unwrap(),
+                action: TriggerAction::Validate,
+                scope: "stack:security".parse().unwrap(),
+            },
+        };
+        written.triggers = vec![trigger.clone()];
 
         let platform = read(&write(&written));
         assert_eq!(platform.name.as_str(), "p");
@@ -142,6 +166,7 @@ mod tests {
         assert_eq!(platform.policies.hold, Hold::Always);
         assert_eq!(platform.policies.concurrency.get(), 3);
         assert_eq!(platform.policies.timeout, Duration::from_secs(600));
+        assert_eq!(platform.triggers, [trigger]);
         let app = &platform.apps[1];
         assert_eq!(app.stack.as_str(), "security");
         assert_eq!((app.app_type, Some(app.typical)), (vault.app_type, vault.typical));

@@ -54,6 +54,7 @@ impl PlatformRepository {
             carries_its_file: false,
             workflows: platform.workflows,
             deploy: platform.deploy.mode,
+            triggers: platform.triggers.clone(),
             apps: apps.collect(),
         })
     }

@@ -1,7 +1,7 @@
 //! Each reason on its own, and laws over random histories of a platform.
 
 use proptest::prelude::*;
-use tiphys_model::AllowWindow;
+use tiphys_model::{AllowWindow, Cron};
 
 use super::*;
 
@@ -48,7 +48,7 @@ fn each_reason_has_its_place() {
     let busy = Next::Busy { revision: revision(), by: "x".to_owned() };
     assert_eq!(Next::of(Look { busy: Some("x"), ..look }), busy);
 
-    let shut = AllowWindow::new("0 22 * * *", Duration::from_secs(60), None).unwrap();
+    let shut = AllowWindow::new(Cron::new("0 22 * * *", None).unwrap(), Duration::from_secs(60));
     let shut = DeployPolicy { allow: vec![shut], ..automatic() };
     let until = Some(at(10 * 3600));
     let closed = Next::Closed { revision: revision(), until };

@@ -30,6 +30,7 @@ fn deploy_platform(server: &Server, platform: Platform, scope: &Scope) -> Deploy
         plan: Arc::new(plan),
         identity: "us".to_owned(),
         check: None,
+        unattended: false,
     }
 }
 
@@ -282,6 +283,42 @@ async fn criteria_on_another_cluster_are_refused_before_any_app_is_synced() {
     let (ended, ()) = tokio::join!(deploy.run(&|_| {}), create);
     assert_eq!(ended.unwrap_err().explain().what, "cannot check the health criteria of b");
     assert_eq!(steps(&server), [&BEFORE[..5], &["give up the Lease"]].concat());
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_person_only_what_is_deployed_is_deployed_again() {
+    let server = argocd::server(&["a", "b"]);
+    let told = async || {
+        let notes = RefCell::<Vec<String>>::default();
+        let updates = |update| match update {
+            RunUpdate::Note(note) => notes.borrow_mut().push(note),
+            update => assert!(!matches!(update, RunUpdate::Began { .. }), "no run begins"),
+        };
+        let ended = Deploy { unattended: true, ..deploy(&server) }.run(&updates).await;
+        assert_eq!(ended.unwrap(), Verdict::Succeeded);
+        assert_eq!(holder(&server), None, "the Lease is given up");
+        notes.into_inner().pop().unwrap()
+    };
+    assert!(told().await.starts_with("nothing was done: the platform is not deployed"));
+    assert!(!steps(&server).contains(&"sync a".to_owned()), "{:?}", steps(&server));
+
+    run(&server).await.unwrap();
+    let kept = "/api/v1/namespaces/tiphys/configmaps/tiphys.argocd.prod.deploy-loop";
+    let labels = json!({ "tiphys.dev/platform": "prod", "tiphys.dev/argocd": "argocd" });
+    let pause = r#"{"by":"alice","at":"2026-11-19T12:00:00Z"}"#;
+    server.put(kept, json!({ "metadata": { "labels": labels }, "data": { "pause": pause } }));
+    assert_eq!(told().await, "nothing was done: alice paused automatic deployments of prod");
+
+    server.put(kept, json!({ "metadata": { "labels": labels } }));
+    let again = Deploy { unattended: true, ..deploy(&server) }.run(&|_| {}).await;
+    assert_eq!(again.unwrap(), Verdict::Succeeded);
+
+    // Somebody has begun to take it down.
+    let store = GraphStore::new(&server.client(), "argocd", &testkit::platform().name);
+    let mut graph = store.read().await.unwrap().unwrap();
+    graph.removing = true;
+    store.write(&graph).await.unwrap();
+    assert!(told().await.starts_with("nothing was done: the platform is not deployed"));
 }
 
 /// A run was killed when it held the apps, and one of them was being synced by Argo CD.

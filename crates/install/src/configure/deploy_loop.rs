@@ -12,16 +12,19 @@ use super::sets_policy::same_but_for;
 /// Shown to a client whose request is denied.
 const MESSAGE: &str = "the deploy loop may only request a refresh of a root app, not change it";
 
-/// The ConfigMap by which the loop finds the platform. What is kept in it is not ours to write.
+/// The ConfigMap with what is kept of deployments without a person. By its label, the loop finds the
+/// platform. What is kept in it is not ours to write.
 pub(super) fn kept(platform: &Platform) -> Option<Value> {
-    if !Account::Loop.is_wanted(platform) {
+    if !names::deploys_unattended(platform) {
         return None;
     }
     let argocd = &platform.argocd.namespace;
     let mut metadata = cluster_metadata(platform, &names::deploy_loop(argocd, &platform.name));
     metadata["namespace"] = NAMESPACE.into();
     metadata["labels"][ARGOCD_LABEL] = argocd.clone().into();
-    metadata["labels"][LOOP_LABEL] = "true".into();
+    if Account::Loop.is_wanted(platform) {
+        metadata["labels"][LOOP_LABEL] = "true".into();
+    }
     Some(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata }))
 }
 

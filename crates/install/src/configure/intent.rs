@@ -195,7 +195,7 @@ fn fields_of(object: &DynamicObject, manager: &str) -> Option<Value> {
 
 /// What of an object is somebody's intention. The rest is the API server's bookkeeping and the
 /// controllers' work, which go on meanwhile.
-fn essence(object: &DynamicObject) -> Value {
+pub(super) fn essence(object: &DynamicObject) -> Value {
     let mut value = serde_json::to_value(object).unwrap_or_default();
     strip(&mut value);
     value

@@ -7,7 +7,9 @@ use tiphys_model::Platform;
 use tiphys_model::platform::{Source, SourceTool};
 
 use super::trust::AUTHORITIES;
-use super::{deploy_loop, hold_policy, projects, repositories, rights, roles, sets_policy};
+use super::{
+    deploy_loop, hold_policy, projects, repositories, rights, roles, schedules, sets_policy,
+};
 use crate::definitions::{self, SETTINGS};
 use crate::mounted::Mounted;
 use tiphys_argocd::destination::IN_CLUSTER_SERVER;
@@ -60,6 +62,7 @@ pub(super) fn desired(
     desired.extend(roles::roles(platform).into_iter().map(own));
     desired.extend(roles::cluster_roles(platform).into_iter().map(own));
     desired.extend(deploy_loop::kept(platform).map(own));
+    desired.extend(schedules::objects(platform).map(own));
     desired.extend(deploy_loop::policy(platform).into_iter().flatten().map(own));
     desired.extend(hold_policy::objects(platform).into_iter().map(own));
     desired.extend(sets_policy::objects(platform).into_iter().map(own));
@@ -166,6 +169,7 @@ pub(crate) mod tests {
             teardown: tiphys_model::platform::TeardownPolicy::default(),
             workflows: tiphys_model::platform::WorkflowMode::default(),
             deploy: tiphys_model::DeployPolicy::default(),
+            triggers: Vec::new(),
             argocd: ArgoCd {
                 namespace: "argocd".to_owned(),
                 application_namespaces: Vec::new(),

@@ -11,7 +11,7 @@ use tiphys_model::{Explain, Explanation, Platform};
 use super::keys::{self, ARGOCD_SECRET};
 use super::retry::{TokenUpdateError, again};
 use super::trust::AUTHORITIES;
-use super::{roles, tokens};
+use super::{roles, schedules, tokens};
 use crate::definitions::{self, SETTINGS};
 use tiphys_cluster::names::{self, FIELD_MANAGER, MANAGED_BY, PLATFORM_LABEL, Purpose};
 use tiphys_cluster::{RequestError, delete};
@@ -81,6 +81,11 @@ pub async fn remove(
     for (namespace, version, kind, account) in roles::removed(platform) {
         let objects = api(client, namespace.as_deref(), version, kind);
         delete_own(&objects, platform, kind, &account.name(platform)).await?;
+    }
+    // The platform as it was deployed knows no triggers, so these are all of them.
+    let unscheduled = Platform { triggers: Vec::new(), ..platform.clone() };
+    for removal in schedules::removals(client, &unscheduled).await? {
+        removal.carry_out().await?;
     }
     let argocd = &platform.argocd.namespace;
     let maps = api(client, Some(names::NAMESPACE), "v1", "ConfigMap");

@@ -56,8 +56,9 @@ pub fn grants(platform: &Platform, account: Account) -> Grants {
     };
     let mut records = recording();
     if purpose == Purpose::Deploy {
-        let file = names::stored_file(&platform.argocd.namespace, &platform.name);
-        records.push(only("", "configmaps", &[&file], &["get"]));
+        let kept = [names::stored_file, names::deploy_loop];
+        let kept = kept.map(|name| name(&platform.argocd.namespace, &platform.name));
+        records.push(only("", "configmaps", &[&kept[0], &kept[1]], &["get"]));
     }
     let mut own = in_workflow();
     if purpose == Purpose::Deploy && platform.workflows == WorkflowMode::Nodes {
@@ -122,9 +123,11 @@ fn submitting(platform: &Platform) -> Grants {
         any("", "pods", &["get", "list"]),
         any("", "pods/log", &["get"]),
         any("", "configmaps", &["get", "list"]),
+        // What starts when, for `status`.
+        any("argoproj.io", "cronworkflows", &["list"]),
     ];
     let paused = names::deploy_loop(&platform.argocd.namespace, &platform.name);
-    if Account::Loop.is_wanted(platform) {
+    if names::deploys_unattended(platform) {
         own.push(only("", "configmaps", &[&paused], &["patch"]));
     }
     // Whether a run that has not said its end goes on.

@@ -57,6 +57,7 @@ pub(crate) fn platforms() -> impl Strategy<Value = Platform> {
                 teardown: teardown.clone(),
                 workflows: WorkflowMode::default(),
                 deploy: tiphys_model::DeployPolicy::default(),
+                triggers: Vec::new(),
                 graph: graph(&apps),
                 apps,
             };

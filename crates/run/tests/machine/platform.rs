@@ -128,6 +128,7 @@ impl Builder {
             teardown: tiphys_model::platform::TeardownPolicy::default(),
             workflows: tiphys_model::platform::WorkflowMode::default(),
             deploy: tiphys_model::DeployPolicy::default(),
+            triggers: Vec::new(),
             argocd: ArgoCd {
                 namespace: "argocd".to_owned(),
                 application_namespaces: Vec::new(),

@@ -174,6 +174,7 @@ async fn trouble_is_said_once() {
 #[test]
 fn an_attempt_has_one_name_and_no_other_has_it() {
     let mut state = LoopState {
+        is_watched: true,
         platform: PlatformName::parse("prod").unwrap(),
         argocd: "argocd".to_owned(),
         pause: None,

@@ -9,6 +9,7 @@ use tiphys_model::duration::{self, DurationError};
 use tiphys_model::platform::{AppType, ArgoCdAccess, Hold, WorkflowMode};
 use tiphys_model::{
     AppName, DeployMode, GroupName, NameError, NamespaceName, PlatformName, SecretName, StackName,
+    TriggerAction, TriggerName,
 };
 
 use super::{Decode, expected};
@@ -212,6 +213,7 @@ decode_name! {
     NamespaceName: "a namespace";
     PlatformName: "a platform";
     SecretName: "a Secret";
+    TriggerName: "a trigger";
 }
 
 pub(crate) fn bad_name(node: Node<'_>, text: &str, noun: &str, error: &NameError) -> Diagnostic {
@@ -303,6 +305,13 @@ impl Decode for DeployMode {
     fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
         let words = DeployMode::ALL.map(|mode| (mode.as_str(), mode));
         word(node, "a deploy mode", &words, problems)
+    }
+}
+
+impl Decode for TriggerAction {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let words = TriggerAction::ALL.map(|action| (action.as_str(), action));
+        word(node, "an action of a schedule", &words, problems)
     }
 }
 

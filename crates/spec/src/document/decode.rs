@@ -54,6 +54,7 @@ fn spec(node: Node<'_>, in_directory: bool, problems: &mut Diagnostics) -> Optio
         teardown: fields.optional("teardown", problems),
         workflows: fields.optional("workflows", problems),
         deploy: fields.optional("deploy", problems),
+        triggers: fields.optional("triggers", problems),
         stacks: if stacks_elsewhere {
             // Asked for all the same, so that it counts as known.
             Some(fields.optional("stacks", problems).unwrap_or_default())

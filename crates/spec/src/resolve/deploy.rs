@@ -1,9 +1,10 @@
 //! Who starts deployments: windows that can open, and a root app to hear news from.
 
-use tiphys_model::{AllowWindow, DeployMode, DeployPolicy, WindowError};
+use tiphys_model::{AllowWindow, Cron, CronError, DeployMode, DeployPolicy};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::document::deploy::{AllowDocument, DeployDocument};
+use crate::source::Spanned;
 
 pub(super) fn resolve(
     given: DeployDocument,
@@ -27,21 +28,27 @@ fn window(given: AllowDocument, problems: &mut Diagnostics) -> Option<AllowWindo
         let title = "a window must be open for some time";
         problems.push(Diagnostic::new(title, duration.span, "must be greater than zero"));
     }
-    let zone = time_zone.as_ref().map(|zone| zone.value.as_str());
-    let error = match AllowWindow::new(&schedule.value, duration.value, zone) {
-        Ok(window) => return Some(window),
+    let opens = cron(&schedule, time_zone.as_ref(), problems)?;
+    Some(AllowWindow::new(opens, duration.value))
+}
+
+pub(super) fn cron(
+    schedule: &Spanned<String>,
+    time_zone: Option<&Spanned<String>>,
+    problems: &mut Diagnostics,
+) -> Option<Cron> {
+    let error = match Cron::new(&schedule.value, time_zone.map(|zone| zone.value.as_str())) {
+        Ok(cron) => return Some(cron),
         Err(error) => error,
     };
     let (wrong, hint) = match error {
-        WindowError::Schedule | WindowError::Never => (
-            Some(&schedule),
+        CronError::Schedule | CronError::Never => (
+            Some(schedule),
             "write minute, hour, day, month and weekday, such as `0 22 * * mon-fri`",
         ),
-        WindowError::TimeZone => {
-            (time_zone.as_ref(), "write an IANA name, such as `Europe/Berlin`")
-        }
+        CronError::TimeZone => (time_zone, "write an IANA name, such as `Europe/Berlin`"),
     };
-    let wrong = wrong.unwrap_or(&schedule);
+    let wrong = wrong.unwrap_or(schedule);
     let title = format!("{} {error}", quoted(&wrong.value));
     problems.push(Diagnostic::new(title, wrong.span, "invalid").hint(hint));
     None

@@ -8,10 +8,10 @@ use tiphys_model::platform::{
     Policies, Source, SourceTool, TeardownPolicy, WorkflowMode,
 };
 use tiphys_model::{
-    App, Bootstrap, DeployPolicy, Graph, GroupName, NamespaceName, Platform, PlatformName,
+    App, Bootstrap, DeployPolicy, Graph, GroupName, NamespaceName, Platform, PlatformName, Trigger,
 };
 
-use super::{bootstrap, deploy, positive, server};
+use super::{bootstrap, deploy, positive, server, trigger};
 use crate::decode::List;
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
 use crate::document::argocd::{ArgoCdDocument, DestinationDocument};
@@ -32,6 +32,7 @@ pub(crate) struct Head {
     pub(crate) teardown: TeardownPolicy,
     pub(crate) workflows: WorkflowMode,
     pub(crate) deploy: DeployPolicy,
+    pub(crate) triggers: Vec<Trigger>,
     pub(crate) groups: Groups,
 }
 
@@ -48,6 +49,7 @@ impl Head {
             teardown: self.teardown,
             workflows: self.workflows,
             deploy: self.deploy,
+            triggers: self.triggers,
             apps,
             graph,
         }
@@ -191,6 +193,7 @@ pub(crate) fn resolve(name: PlatformName, spec: SpecDocument, problems: &mut Dia
             .deploy
             .map(|given| deploy::resolve(given, has_root_app, problems))
             .unwrap_or_default(),
+        triggers: trigger::resolve(spec.triggers.unwrap_or_default(), problems),
         groups: Groups { names, incomplete: given.incomplete },
     }
 }

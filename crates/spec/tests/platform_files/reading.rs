@@ -125,6 +125,7 @@ fn annotated(platform: Platform) -> Platform {
         teardown: tiphys_model::platform::TeardownPolicy::default(),
         workflows: tiphys_model::platform::WorkflowMode::default(),
         deploy: tiphys_model::DeployPolicy::default(),
+        triggers: Vec::new(),
         apps: platform.apps.into_iter().map(bare).collect(),
         ..platform
     }

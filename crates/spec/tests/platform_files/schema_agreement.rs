@@ -72,6 +72,9 @@ spec:
   timeout: 3h
   teardown: { disposable: [Secret, cert-manager.io/Certificate] }
   deploy: { mode: manual, allow: [{ schedule: "0 22 * * mon-fri", duration: 2h }] }
+  triggers:
+    - name: nightly
+      schedule: { cron: "0 3 * * *", action: validate, scope: "stack:data,app:web-*" }
   stacks:
     - { name: fixed, apps: [{ name: fixed-1 }, { name: fixed-2 }, { name: fixed-3 }] }
     - name: storage

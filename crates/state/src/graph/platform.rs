@@ -146,6 +146,7 @@ impl DeployedGraph {
             // Only runs ask, which are given the platform file.
             workflows: WorkflowMode::default(),
             deploy: self.settings.deploy.clone(),
+            triggers: Vec::new(),
             apps: apps.collect::<Option<_>>().ok_or_else(garbled)?,
             policies,
             graph,

@@ -49,6 +49,9 @@ pub(crate) struct DeployArgs {
     /// The workflow that this is a step of; no flag says it.
     #[arg(skip)]
     pub(crate) nodes: Option<NodesGiven>,
+    /// No person has asked for it; no flag says it.
+    #[arg(skip)]
+    pub(crate) unattended: bool,
 }
 
 /// What a run needs to know to have a node for each app.

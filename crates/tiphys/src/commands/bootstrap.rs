@@ -83,6 +83,7 @@ pub(crate) fn run(args: &BootstrapArgs) -> Result<Exit, Failure> {
         files: RunFiles::default(),
         format: RunFormat::Text,
         nodes: None,
+        unattended: false,
     };
     deployment.run()
 }

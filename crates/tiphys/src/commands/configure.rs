@@ -41,7 +41,7 @@ pub(crate) fn run(args: &ConfigureArgs) -> Result<(), Failure> {
 fn write_differences(out: &mut dyn Write, changes: &[Change]) -> io::Result<()> {
     for change in changes.iter().filter(|change| change.outcome != Outcome::Unchanged) {
         let before = change.before.as_ref().map(yaml).transpose()?.unwrap_or_default();
-        let after = yaml(&change.after)?;
+        let after = if change.after.is_null() { String::new() } else { yaml(&change.after)? };
         writeln!(out, "{}", difference(&Written::from(change).line(), &before, &after))?;
     }
     Ok(())

@@ -84,6 +84,7 @@ fn deploy(args: &DeployArgs, moved: &Arc<AtomicBool>) -> Result<Exit, Failure> {
         format: args.output,
         again: format!("tiphys deploy{}", args.platform.repeat()),
         nodes: args.nodes.clone(),
+        unattended: args.unattended,
     };
     deployment.run()
 }
@@ -172,6 +173,8 @@ pub(crate) struct Deployment {
     pub(crate) again: String,
     /// The workflow that this is a step of.
     pub(crate) nodes: Option<NodesGiven>,
+    /// No person has asked for it.
+    pub(crate) unattended: bool,
 }
 
 impl Deployment {
@@ -185,11 +188,13 @@ impl Deployment {
             Record::new(Action::Deploy, &plan, events).and_in(cluster).and_progress(progress);
         let check = self.origin.map(|origin| origin.check(&platform));
         let (deployed, to, nodes) = (platform.clone(), access.clone(), self.nodes);
+        let unattended = self.unattended;
         let verdict = display.follow(record, move |tell| {
             runtime::block_on(async {
                 let (client, place) = (to.client().await?, to.place());
                 let (platform, engine) = (deployed.clone(), engine(&deployed, nodes));
-                let deploy = Deploy { client, place, platform, plan, engine, identity, check };
+                let deploy =
+                    Deploy { client, place, platform, plan, engine, identity, check, unattended };
                 Ok(Box::pin(deploy.run(tell)).await?)
             })
         });

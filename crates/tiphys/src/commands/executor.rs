@@ -135,6 +135,15 @@ impl Order {
                 return Err(wrong("TIPHYS_ENGINE", &why, "set it to local, or unset it"));
             }
         };
+        let unattended = match variable("TIPHYS_UNATTENDED")?.as_deref() {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(other) => {
+                let why = format!("`{other}` is neither `true` nor `false`");
+                let next = "set it to true if no person starts the deployment";
+                return Err(wrong("TIPHYS_UNATTENDED", &why, next));
+            }
+        };
         let mut words = vec!["tiphys".to_owned(), action.clone(), format!("-o={format}")];
         words.push(format!("--platform={platform}"));
         words.extend(variable("TIPHYS_SCOPE")?.map(|scope| format!("--scope={scope}")));
@@ -158,6 +167,7 @@ impl Order {
         let mut action = args.action;
         if let Action::Deploy(args) = &mut action {
             args.nodes = nodes;
+            args.unattended = unattended;
         }
         Ok(Order { action, kubeconfig })
     }

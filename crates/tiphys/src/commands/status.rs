@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use tiphys_assess::status::{LastRun, LoopStatus, Situation, State, Status};
+use tiphys_assess::status::{LastRun, LoopStatus, ScheduleStatus, Situation, State, Status};
 use tiphys_cluster::Cause;
 use tiphys_engine::Leftover;
 use tiphys_evidence::Prober;
@@ -13,6 +13,7 @@ use tiphys_report::{RunState, Size, StatusReport, status_line};
 use tiphys_run::Signal;
 use tiphys_state::deploy_loop::LoopStore;
 use tiphys_state::records::{Found, RecordStore};
+use tiphys_workflows::Scheduled;
 
 use crate::args::{DocumentFormat, StatusArgs};
 use crate::commands::runs::state;
@@ -30,6 +31,7 @@ pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
     status.leftovers = leftovers(&looked)?;
     status.last_run = last_run(&looked, &status)?;
     status.deploy_loop = deploy_loop(&looked)?;
+    status.schedules = schedules(&looked)?;
     match args.look.output {
         DocumentFormat::Json => json(&status)?,
         DocumentFormat::Text => output::text(|out| write!(out, "{}", StatusReport(&status)))?,
@@ -93,9 +95,13 @@ fn deploy_loop(looked: &Looked) -> Result<Option<LoopStatus>, Failure> {
         Ok(store.get(&platform.argocd.namespace, &platform.name).await)
     })?;
     match found {
-        Ok(found) => {
-            Ok(found.map(|state| LoopStatus::new(state.pause, state.seen, Timestamp::now())))
-        }
+        Ok(found) => Ok(found.and_then(|state| {
+            let watched = state.is_watched;
+            let status = LoopStatus::new(state.pause, state.seen, Timestamp::now());
+            let status = LoopStatus { asleep: status.asleep && watched, ..status };
+            // A pause counts for schedules too.
+            (watched || status.pause.is_some()).then_some(status)
+        })),
         Err(error) => {
             if error.cause() != Cause::Denied {
                 output::note(&format!("cannot tell how automatic deployments stand: {error}"));
@@ -103,6 +109,34 @@ fn deploy_loop(looked: &Looked) -> Result<Option<LoopStatus>, Failure> {
             Ok(None)
         }
     }
+}
+
+/// What starts runs at certain times; nothing, if nobody may look.
+fn schedules(looked: &Looked) -> Result<Vec<ScheduleStatus>, Failure> {
+    let access = looked.args.cluster.access();
+    let platform = &looked.platform;
+    let found = runtime::block_on(async {
+        let client = access.client().await?;
+        Ok(tiphys_workflows::schedules(&client, &platform.argocd.namespace, &platform.name).await)
+    })?;
+    let found = match found {
+        Ok(found) => found,
+        Err(error) => {
+            if error.cause() != Cause::Denied {
+                output::note(&format!("cannot tell what starts runs: {error}"));
+            }
+            return Ok(Vec::new());
+        }
+    };
+    let now = Timestamp::now();
+    let shown = found.into_iter().map(|Scheduled { name, trigger, last }| ScheduleStatus {
+        name,
+        action: trigger.action.as_str(),
+        next: trigger.at.next(now),
+        scope: trigger.scope,
+        last,
+    });
+    Ok(shown.collect())
 }
 
 /// As long as an app is there, a teardown would remove it as well.

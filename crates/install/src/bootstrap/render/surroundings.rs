@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use tiphys_model::bootstrap::{Primitive, PrimitiveName};
 
+const EVENTS_METRICS_PORT: u16 = 7777;
+
 /// The namespace, and network policies where upstream has none.
 pub(super) fn surroundings(primitive: &Primitive) -> Vec<Value> {
     let policies = match primitive.name {
@@ -21,6 +23,8 @@ pub(super) fn surroundings(primitive: &Primitive) -> Vec<Value> {
                 "eventsources",
                 &json!({ "matchExpressions": [{ "key": "eventsource-name", "operator": "Exists" }] }),
             ),
+            // The API server calls it, which is in no namespace.
+            open(primitive, "webhook", &json!({ "matchLabels": { "app": "events-webhook" } })),
         ],
     };
     [namespace(primitive)].into_iter().chain(policies).collect()
@@ -48,13 +52,18 @@ fn namespace(primitive: &Primitive) -> Value {
 
 /// Nobody but its own namespace reaches a pod, and metrics are for everybody in the cluster.
 fn only_from_within(primitive: &Primitive) -> Value {
+    let mut metrics = vec![json!({ "port": "metrics" })];
+    if primitive.name == PrimitiveName::Events {
+        // Its controller gives the port no name.
+        metrics.push(json!({ "port": EVENTS_METRICS_PORT }));
+    }
     policy(
         primitive,
         "only-from-within",
         &json!({}),
         &json!([
             { "from": [{ "podSelector": {} }] },
-            { "from": [{ "namespaceSelector": {} }], "ports": [{ "port": "metrics" }] },
+            { "from": [{ "namespaceSelector": {} }], "ports": metrics },
         ]),
     )
 }

@@ -112,6 +112,18 @@ fn definitions_come_first_and_the_note_comes_last() {
 }
 
 #[test]
+fn what_is_called_from_outside_the_namespace_of_argo_events_is_open() {
+    let primitive = primitive(PrimitiveName::Events, "events");
+    let rendered = rendered(&bootstrap(false, &[]), &primitive, &given(WORKFLOWS)).unwrap();
+    let webhook = find(&rendered, "NetworkPolicy", "tiphys-webhook");
+    assert_eq!(webhook["spec"]["podSelector"]["matchLabels"]["app"], "events-webhook");
+    assert_eq!(webhook["spec"]["ingress"], json!([{}]));
+    let within = find(&rendered, "NetworkPolicy", "tiphys-only-from-within");
+    let metrics = json!([{ "port": "metrics" }, { "port": 7777 }]);
+    assert_eq!(within["spec"]["ingress"][1]["ports"], metrics);
+}
+
+#[test]
 fn the_note_is_no_graph_of_any_platform() {
     assert_eq!(NOTE.strip_prefix("tiphys-"), None);
 }

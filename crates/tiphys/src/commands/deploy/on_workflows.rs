@@ -1,6 +1,7 @@
 //! `tiphys deploy --engine workflows`: has the cluster deploy what Git has, and follows that.
 
-use tiphys_model::Exit;
+use tiphys_cluster::RunWorkflow;
+use tiphys_model::{Exit, TriggerAction};
 use tiphys_workflows::{Submission, submit};
 
 use crate::args::DeployArgs;
@@ -18,16 +19,19 @@ pub(super) fn run(args: &DeployArgs) -> Result<Exit, Failure> {
     refuse_others(args)?;
     let access = args.cluster.access();
     target::tell(&access)?;
-    let submission = Submission {
+    let argocd = args.platform.named.namespace.clone();
+    let run = RunWorkflow {
+        action: TriggerAction::Deploy,
         platform,
-        argocd: args.platform.named.namespace.clone(),
+        argocd: argocd.clone(),
         scope: args.platform.scope.unresolved()?,
         environment: input::wanted_environment(),
-        name: None,
+        unattended: false,
     };
+    let submission = Submission { run, name: None };
     let at = runtime::block_on(async { Ok(submit(&access.client().await?, &submission).await?) })?;
     output::note(&format!("submitted as workflow {} in {}", at.name, at.namespace));
-    let followed = Followed { at, format: args.output, argocd: submission.argocd };
+    let followed = Followed { at, format: args.output, argocd };
     workflow_run::follow(&access, followed)
 }
 
