@@ -210,7 +210,8 @@ async fn workflows(site: &Site) -> BTreeSet<String> {
     listed.into_iter().filter_map(|workflow| workflow.metadata.name).collect()
 }
 
-/// The loop's account can ask for a refresh of the root app, and change nothing else of it.
+/// The loop's account can ask for a refresh of the root app and change nothing else of it, and can
+/// create no workflow but those that deploy.
 async fn nothing_more_is_allowed(world: &World, name: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let kubeconfig = folder.path().join("kubeconfig");
@@ -243,4 +244,55 @@ async fn nothing_more_is_allowed(world: &World, name: &str) {
     assert!(stderr.contains("may only request a refresh"), "{stderr}");
     let read = kubectl(&["-n", "argocd", "get", "secrets"]).await.expect("it ends");
     assert!(!read.status.success(), "it reads no Secrets");
+
+    // What it would create is judged without being created.
+    let own = workflow(
+        json!({ "name": "tiphys-deploy", "clusterScope": true }),
+        &[("platform", name), ("unattended", "true")],
+    );
+    let mut inline = own.clone();
+    inline["spec"]["templates"] = json!([{ "name": "main", "container": { "image": "other" } }]);
+    let mut account = own.clone();
+    account["spec"]["serviceAccountName"] = "other".into();
+    let cases = [
+        (own, true),
+        (inline, false),
+        (account, false),
+        (
+            workflow(
+                json!({ "name": "tiphys-deploy", "clusterScope": true }),
+                &[("platform", name)],
+            ),
+            false,
+        ),
+        (workflow(json!({ "name": "tiphys-deploy" }), &[("unattended", "true")]), false),
+        (
+            workflow(
+                json!({ "name": "tiphys-teardown", "clusterScope": true }),
+                &[("confirm", name), ("unattended", "true")],
+            ),
+            false,
+        ),
+    ];
+    for (workflow, is_allowed) in cases {
+        let path = folder.path().join("workflow.json");
+        std::fs::write(&path, workflow.to_string()).expect("the file can be written");
+        let path = path.to_str().expect("a path");
+        let tried = kubectl(&["-n", "tiphys", "create", "--dry-run=server", "-f", path]);
+        let tried = tried.await.expect("it ends");
+        let stderr = String::from_utf8_lossy(&tried.stderr);
+        assert_eq!(tried.status.success(), is_allowed, "{workflow}: {stderr}");
+        assert!(is_allowed || stderr.contains("the deploy loop may only create"), "{stderr}");
+    }
+}
+
+fn workflow(template: Value, parameters: &[(&str, &str)]) -> Value {
+    let parameters: Vec<Value> =
+        parameters.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
+    json!({
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Workflow",
+        "metadata": { "name": "judged" },
+        "spec": { "workflowTemplateRef": template, "arguments": { "parameters": parameters } },
+    })
 }
