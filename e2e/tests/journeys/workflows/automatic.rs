@@ -246,33 +246,21 @@ async fn nothing_more_is_allowed(world: &World, name: &str) {
     assert!(!read.status.success(), "it reads no Secrets");
 
     // What it would create is judged without being created.
-    let own = workflow(
-        json!({ "name": "tiphys-deploy", "clusterScope": true }),
-        &[("platform", name), ("unattended", "true")],
-    );
+    let deploys = json!({ "name": "tiphys-deploy", "clusterScope": true });
+    let removes = json!({ "name": "tiphys-teardown", "clusterScope": true });
+    let own = workflow(&deploys, &[("platform", name), ("unattended", "true")]);
     let mut inline = own.clone();
     inline["spec"]["templates"] = json!([{ "name": "main", "container": { "image": "other" } }]);
     let mut account = own.clone();
     account["spec"]["serviceAccountName"] = "other".into();
+    let unattended = ("unattended", "true");
     let cases = [
         (own, true),
         (inline, false),
         (account, false),
-        (
-            workflow(
-                json!({ "name": "tiphys-deploy", "clusterScope": true }),
-                &[("platform", name)],
-            ),
-            false,
-        ),
-        (workflow(json!({ "name": "tiphys-deploy" }), &[("unattended", "true")]), false),
-        (
-            workflow(
-                json!({ "name": "tiphys-teardown", "clusterScope": true }),
-                &[("confirm", name), ("unattended", "true")],
-            ),
-            false,
-        ),
+        (workflow(&deploys, &[("platform", name)]), false),
+        (workflow(&json!({ "name": "tiphys-deploy" }), &[unattended]), false),
+        (workflow(&removes, &[("confirm", name), unattended]), false),
     ];
     for (workflow, is_allowed) in cases {
         let path = folder.path().join("workflow.json");
@@ -286,7 +274,7 @@ async fn nothing_more_is_allowed(world: &World, name: &str) {
     }
 }
 
-fn workflow(template: Value, parameters: &[(&str, &str)]) -> Value {
+fn workflow(template: &Value, parameters: &[(&str, &str)]) -> Value {
     let parameters: Vec<Value> =
         parameters.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
     json!({
