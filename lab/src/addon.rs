@@ -7,6 +7,7 @@ use tiphys_lab::{ArgoCdVersion, WorkflowsVersion};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Addon {
     ArgoCd(ArgoCdVersion),
+    Events,
     Primitives,
     Registry,
     Workflows(WorkflowsVersion),
@@ -17,6 +18,7 @@ impl ValueEnum for Addon {
         &[
             Addon::ArgoCd(ArgoCdVersion::V3_2),
             Addon::ArgoCd(ArgoCdVersion::V3_5),
+            Addon::Events,
             Addon::Primitives,
             Addon::Registry,
             Addon::Workflows(WorkflowsVersion::V3_7),
@@ -31,6 +33,9 @@ impl ValueEnum for Addon {
             }
             Addon::ArgoCd(ArgoCdVersion::V3_5) => {
                 PossibleValue::new("argocd=3.5").help("Argo CD 3.5, running")
+            }
+            Addon::Events => {
+                PossibleValue::new("events").help("Argo Events and a NATS server, running")
             }
             Addon::Primitives => PossibleValue::new("primitives").help(
                 "Images and manifests of Argo CD, Argo Workflows and Argo Events; installs nothing",
@@ -65,6 +70,6 @@ mod tests {
             assert_eq!(read(&format!("workflows={version}")), Ok(Addon::Workflows(version)));
         }
         let versions = ArgoCdVersion::ALL.len() + WorkflowsVersion::ALL.len();
-        assert_eq!(Addon::value_variants().len(), versions + 2);
+        assert_eq!(Addon::value_variants().len(), versions + 3);
     }
 }

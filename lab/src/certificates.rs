@@ -38,6 +38,9 @@ pub(crate) fn make(home: &Home, addresses: &[IpAddr]) -> Result<(), LabError> {
     sign(home, "apiserver", &server, &issuer)?;
     // It listens on the same addresses.
     sign(home, "registry", &server, &issuer)?;
+    let mut nats = server.clone();
+    nats.subject_alt_names = vec![SanType::DnsName("nats.argo-events".try_into()?)];
+    sign(home, "nats", &nats, &issuer)?;
 
     let mut client = CertificateParams::new(Vec::new())?;
     client.distinguished_name.push(DnType::CommonName, "kube-apiserver-kubelet-client");

@@ -14,6 +14,7 @@ mod command;
 mod containers;
 mod disk;
 mod error;
+mod events;
 pub mod git;
 mod go;
 mod home;
@@ -33,8 +34,8 @@ pub use argocd::ArgoCdVersion;
 pub use cluster::{Cluster, Registry, Status};
 pub use containers::PAUSE_IMAGE;
 pub use error::LabError;
+pub use events::{NATS_ADDRESS, NATS_IMAGE};
 pub use home::Home;
-pub use primitives::NATS_IMAGE;
 pub use workflows::WorkflowsVersion;
 
 /// Where Go keeps the source of an Argo CD that the lab runs.

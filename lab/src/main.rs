@@ -66,6 +66,7 @@ fn run(cluster: &Cluster, action: Action) -> Result<ExitCode, LabError> {
             for addon in with {
                 match addon {
                     Addon::ArgoCd(version) => cluster.install_argocd(version)?,
+                    Addon::Events => cluster.install_events()?,
                     Addon::Primitives => cluster.load_primitives()?,
                     Addon::Registry => cluster.start_registry()?,
                     Addon::Workflows(version) => cluster.install_workflows(version)?,

@@ -1,7 +1,7 @@
 //! What a bootstrap installs, ready for it: images that the cluster knows, manifests as files.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::argocd::ArgoCdVersion;
 use crate::cluster::Cluster;
@@ -10,9 +10,6 @@ use crate::workflows::WorkflowsVersion;
 use crate::{containers, manifests};
 use tiphys_image::Image;
 
-/// A NATS server for an event bus. No manifest names it: an exotic bus only has an address.
-pub const NATS_IMAGE: &str = "tiphys.lab/nats:2.12.1";
-const EVENTS_MODULE: &str = "github.com/argoproj/argo-events";
 pub(crate) const ROOT: &str = "0";
 
 impl Cluster {
@@ -25,8 +22,7 @@ impl Cluster {
         self.artifacts().build(&folders, self.teller())?;
         let argocd = self.argocd_manifests(version, "install.yaml")?;
         let workflows = self.workflows_manifests(of_workflows)?;
-        let events = self.artifacts().source("events", EVENTS_MODULE)?;
-        let events = read(&events.join("manifests/install.yaml"))?;
+        let events = self.events_manifests()?;
         self.load_argocd_images(version, &argocd)?;
         self.load_workflows_images(of_workflows, &workflows)?;
         self.load_events_images(&events)?;
@@ -53,13 +49,6 @@ impl Cluster {
             "there are no manifests in {}: run `lab up --with primitives`",
             folder.display()
         )))
-    }
-
-    fn load_events_images(&self, manifests: &str) -> Result<(), LabError> {
-        let events = manifests::image(manifests, "/argo-events:")?;
-        // Sensors submit workflows with `argo`.
-        self.load_program(&events, ROOT, &[("argo-events", "argo-events"), ("argo", "argo")])?;
-        self.load_program(NATS_IMAGE, ROOT, &[("nats-server", "nats-server")])
     }
 
     /// Makes an image of static programs known, the first of which is run: each with its name in the image
@@ -89,8 +78,4 @@ impl Cluster {
         // It is quickly written again, and as large as what is in it.
         fs::remove_file(&tarball).map_err(LabError::file("could not remove", &tarball))
     }
-}
-
-fn read(path: &Path) -> Result<String, LabError> {
-    fs::read_to_string(path).map_err(LabError::file("could not read", path))
 }

@@ -71,6 +71,28 @@ pub struct SeenByLoop {
     /// Which process.
     pub by: String,
     pub next: Next,
+    /// The newest revision that it has seen come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub news: Option<News>,
+}
+
+/// A revision that Git did not have when the loop looked before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct News {
+    pub revision: String,
+    pub at: Timestamp,
+}
+
+impl SeenByLoop {
+    #[must_use]
+    pub fn new(at: Timestamp, by: &str, next: Next, before: Option<&SeenByLoop>) -> Self {
+        let was = before.and_then(|before| before.next.revision());
+        let news = match (was, next.revision()) {
+            (Some(was), Some(is)) if was != is => Some(News { revision: is.to_owned(), at }),
+            _ => before.and_then(|before| before.news.clone()),
+        };
+        SeenByLoop { at, by: by.to_owned(), next, news }
+    }
 }
 
 /// What it does next, or why it does nothing.
@@ -118,6 +140,21 @@ pub enum Next {
 }
 
 impl Next {
+    /// What Git has, where that is known.
+    #[must_use]
+    pub fn revision(&self) -> Option<&str> {
+        match self {
+            Next::NeverDeployed | Next::Manual | Next::Unknown { .. } => None,
+            Next::UpToDate { revision }
+            | Next::Paused { revision }
+            | Next::Busy { revision, .. }
+            | Next::GaveUp { revision, .. }
+            | Next::BackOff { revision, .. }
+            | Next::Closed { revision, .. }
+            | Next::Deploy { revision, .. } => Some(revision),
+        }
+    }
+
     #[must_use]
     pub fn of(look: Look<'_>) -> Self {
         let Some(policy) = look.policy else { return Next::NeverDeployed };
@@ -161,7 +198,8 @@ fn backoff(attempts: u32) -> Duration {
 }
 
 /// A commit is known by its beginning.
-fn short(revision: &str) -> &str {
+#[must_use]
+pub fn short(revision: &str) -> &str {
     let is_commit = revision.len() >= 40 && revision.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_commit { &revision[..12] } else { revision }
 }

@@ -7,6 +7,7 @@ mod phase;
 mod roots;
 #[cfg(test)]
 mod tests;
+mod webhook;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use crate::deploy_loop::{Pause, SeenByLoop};
 pub use checklist::{Answer, Check, Known, checklist};
 pub use judge::{Judgement, State};
 pub use phase::{Authority, PlatformPhase};
+pub use webhook::WebhookStatus;
 
 /// What was read of a cluster, all of it at about the same time.
 #[derive(Debug, Clone, Default)]
@@ -88,6 +90,9 @@ pub struct Status {
     /// What starts runs at certain times, by name; nothing if nobody has looked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub schedules: Vec<ScheduleStatus>,
+    /// What Git servers call, by name; nothing if nobody has looked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub webhooks: Vec<WebhookStatus>,
     /// In start order.
     pub apps: Vec<AppStatus>,
     pub bypasses: Vec<Bypass>,
@@ -254,6 +259,7 @@ impl Status {
             last_run: None,
             deploy_loop: None,
             schedules: Vec::new(),
+            webhooks: Vec::new(),
             leftovers: None,
         }
     }

@@ -9,6 +9,7 @@ mod conflict;
 mod connect;
 pub mod crds;
 pub mod delete;
+mod dynamic;
 mod encoded;
 pub mod excerpt;
 pub mod forward;
@@ -29,6 +30,7 @@ pub mod workload;
 
 pub use conflict::FieldConflict;
 pub use connect::{Access, ConnectError, Place, Target};
+pub use dynamic::dynamic;
 pub use encoded::encoded;
 pub use kinds::{Kinds, Listed, ObjectName};
 pub use kube::Client;

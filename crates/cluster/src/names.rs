@@ -2,9 +2,13 @@
 //! reads them cannot disagree.
 
 use sha2::{Digest, Sha256};
-pub use tiphys_model::namespaces::{NAMESPACE, SYSTEM_NAMESPACE, TEARDOWN_NAMESPACE};
+pub use tiphys_model::namespaces::{
+    EVENTS_NAMESPACE, NAMESPACE, SYSTEM_NAMESPACE, TEARDOWN_NAMESPACE,
+};
 use tiphys_model::platform::WorkflowMode;
-use tiphys_model::{DeployMode, Platform, PlatformName, SecretName, TriggerAction, TriggerName};
+use tiphys_model::{
+    DeployMode, Platform, PlatformName, SecretName, Trigger, TriggerAction, TriggerName,
+};
 
 /// On everything that we make.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "tiphys");
@@ -124,20 +128,40 @@ pub fn deploy_loop(argocd: &str, platform: &PlatformName) -> String {
 /// one, so it is short and has no dots; digits tell platforms apart that have the same beginning.
 #[must_use]
 pub fn cron_workflow(platform: &Platform, trigger: &TriggerName) -> String {
-    const LONGEST: usize = 24;
+    of_trigger(platform, trigger, 24)
+}
+
+/// The EventSource of a trigger, and all that belongs to it. Argo Events makes a Service and
+/// Deployments out of the name.
+#[must_use]
+pub fn event_source(platform: &Platform, trigger: &TriggerName) -> String {
+    of_trigger(platform, trigger, 20)
+}
+
+fn of_trigger(platform: &Platform, trigger: &TriggerName, longest: usize) -> String {
     let (argocd, name) = (&platform.argocd.namespace, platform.name.as_str());
-    let start = name[..name.len().min(LONGEST)].trim_end_matches('-');
+    let start = name[..name.len().min(longest)].trim_end_matches('-');
     let digest = Sha256::digest(format!("{argocd}/{name}/{trigger}"));
     let digits: String = digest.iter().take(3).map(|byte| format!("{byte:02x}")).collect();
     format!("{start}-{trigger}-{}", &digits[..5])
 }
 
+/// The Service that a Git server calls.
+#[must_use]
+pub fn webhook(event_source: &str) -> String {
+    format!("{event_source}-eventsource-svc")
+}
+
+/// The EventBus between the webhooks and what follows. All platforms share it, and it may be somebody
+/// else's.
+pub const EVENT_BUS: &str = "tiphys";
+
 /// Whether deployments of the platform may start without a person.
 #[must_use]
 pub fn deploys_unattended(platform: &Platform) -> bool {
-    let mut triggers = platform.triggers.iter();
+    let mut schedules = platform.triggers.iter().filter_map(Trigger::schedule);
     platform.deploy.mode == DeployMode::Automatic
-        || triggers.any(|trigger| trigger.schedule.action == TriggerAction::Deploy)
+        || schedules.any(|schedule| schedule.action == TriggerAction::Deploy)
 }
 
 /// What is not beside its Argo CD has the namespace of that in its name: another Argo CD may have a
@@ -212,19 +236,22 @@ pub enum Account {
     /// Starts deployments when Git has news; only where the platform wants that. One process does it for
     /// all platforms, so the chart makes its ServiceAccount, and each platform gives it rights.
     Loop,
+    /// Has Argo CD look at Git when somebody has pushed; only where the platform has such triggers.
+    Events,
 }
 
 /// The ServiceAccount of the deploy loop. The chart names it, too.
 const LOOP_ACCOUNT: &str = "tiphys-serve";
 
 impl Account {
-    pub const ALL: [Account; 6] = [
+    pub const ALL: [Account; 7] = [
         Account::Deploy,
         Account::Validate,
         Account::Teardown,
         Account::Submit,
         Account::Nodes,
         Account::Loop,
+        Account::Events,
     ];
 
     /// All of its roles and bindings.
@@ -242,7 +269,8 @@ impl Account {
             | Account::Validate
             | Account::Teardown
             | Account::Submit
-            | Account::Nodes => self.name(platform),
+            | Account::Nodes
+            | Account::Events => self.name(platform),
         }
     }
 
@@ -259,6 +287,7 @@ impl Account {
             Account::Deploy | Account::Validate | Account::Submit | Account::Nodes => NAMESPACE,
             Account::Teardown => TEARDOWN_NAMESPACE,
             Account::Loop => SYSTEM_NAMESPACE,
+            Account::Events => EVENTS_NAMESPACE,
         }
     }
 
@@ -269,6 +298,7 @@ impl Account {
             Account::Deploy | Account::Validate | Account::Teardown | Account::Submit => true,
             Account::Nodes => platform.workflows == WorkflowMode::Nodes,
             Account::Loop => platform.deploy.mode == DeployMode::Automatic,
+            Account::Events => platform.triggers.iter().any(|trigger| trigger.push().is_some()),
         }
     }
 
@@ -287,6 +317,7 @@ impl Account {
             Account::Submit => "submit",
             Account::Nodes => "nodes",
             Account::Loop => "loop",
+            Account::Events => "events",
         }
     }
 }

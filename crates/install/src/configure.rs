@@ -15,6 +15,7 @@ mod left_out;
 mod namespaces;
 pub(crate) mod objects;
 mod projects;
+mod push;
 mod remove;
 mod repositories;
 mod retry;
@@ -25,6 +26,7 @@ mod schedules;
 mod sets_policy;
 pub mod stored_file;
 mod tokens;
+mod triggers;
 mod trust;
 mod webhook;
 
@@ -35,6 +37,7 @@ use kube::Client;
 use serde_json::{Map, Value, json};
 use tiphys_argocd::installation::{self, InstallationError};
 use tiphys_argocd::platform_file::PlatformFiles;
+use tiphys_model::namespaces::ALL as OWN_NAMESPACES;
 use tiphys_model::{Exit, Explain, Explanation, Platform};
 
 use crate::mounted::Mounted;
@@ -49,12 +52,15 @@ pub use left_out::LeftOut;
 use left_out::left_out_because;
 pub use namespaces::{Namespaces, namespaces};
 use objects::Desired;
+pub use push::PushError;
+#[cfg(test)]
+pub(crate) use push::tests::{objects_of_webhook, pushed};
 pub use remove::{RemoveError, remove};
 pub use retry::TokenUpdateError;
 use retry::again;
 pub use roles::{Grants, grants};
 pub use rotate::rotate;
-use tiphys_cluster::names::{self, FIELD_MANAGER, Purpose};
+use tiphys_cluster::names::{FIELD_MANAGER, Purpose};
 use tiphys_cluster::{RequestError, encoded};
 pub use tokens::TokenError;
 use tokens::TokenIssuer;
@@ -123,6 +129,7 @@ pub enum ConfigureError {
     Desired(#[from] DesiredError),
     Installation(#[from] InstallationError),
     Intent(#[from] IntentError),
+    Push(#[from] PushError),
     Request(#[from] RequestError),
     /// The root app has automated sync.
     Automated {
@@ -138,6 +145,7 @@ impl Explain for ConfigureError {
             ConfigureError::Desired(error) => error.explain(),
             ConfigureError::Installation(error) => error.explain(),
             ConfigureError::Intent(error) => error.explain(),
+            ConfigureError::Push(error) => error.explain(),
             ConfigureError::Request(error) => error.explain(),
             ConfigureError::Automated { object } => Explanation::new(
                 Exit::Configuration,
@@ -163,10 +171,11 @@ pub async fn configure(
     installation::check(client, &platform.argocd.namespace).await?;
     let shared = projects::shared(client, platform).await?;
     let mut desired = objects::desired(platform, mounted, &shared);
-    if let Some(object) = stored_file::object(client, platform, files).await? {
+    let file = stored_file::object(client, platform, files).await?;
+    for object in push::objects(client, platform, mounted).await?.into_iter().chain(file) {
         // The Application stays the last one.
-        let file = Desired { manager: FIELD_MANAGER.to_owned(), object };
-        desired.insert(desired.len().saturating_sub(1), file);
+        let one = Desired { manager: FIELD_MANAGER.to_owned(), object };
+        desired.insert(desired.len().saturating_sub(1), one);
     }
     let (mut intents, mut left_out) = (Vec::new(), Vec::new());
     if let Some(host_keys) = mounted.host_keys()
@@ -188,7 +197,7 @@ pub async fn configure(
         }
     }
     let webhook = webhook::intent(client, platform, mounted).await?;
-    let removals = schedules::removals(client, platform).await?;
+    let removals = triggers::removals(client, platform).await?;
     let mut tokens = tried_tokens(client, platform).await?;
     if mode == Mode::Apply {
         for intent in &intents {
@@ -208,7 +217,7 @@ pub async fn configure(
         }
     }
     let all = intents.into_iter().chain(tokens).chain(webhook);
-    let removed = removals.into_iter().map(schedules::Removal::into_change);
+    let removed = removals.into_iter().map(triggers::Removal::into_change);
     let changes = all.map(Intent::into_change).chain(removed).collect();
     Ok(Configured { changes, left_out, given_token: given_token(client, platform).await? })
 }
@@ -229,7 +238,8 @@ async fn tried(
         return Ok(Ok(Intent::in_new_namespace(client, desired).await?));
     }
     let dispensable = match namespace.as_deref() {
-        None | Some(names::NAMESPACE | names::TEARDOWN_NAMESPACE) => Some(desired.object.clone()),
+        None => Some(desired.object.clone()),
+        Some(namespace) if OWN_NAMESPACES.contains(&namespace) => Some(desired.object.clone()),
         Some(_) => None,
     };
     match (Intent::new(client, desired, How::Apply).await, dispensable) {

@@ -10,3 +10,4 @@ pub mod definitions;
 pub mod https;
 pub mod mounted;
 pub mod registry;
+pub mod webhooks;

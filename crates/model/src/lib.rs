@@ -41,4 +41,6 @@ pub use plan::{Plan, PlannedApp, Role};
 pub use platform::{App, Platform};
 pub use schedule::Schedule;
 pub use scope::Scope;
-pub use trigger::{ScheduleTrigger, Trigger, TriggerAction};
+pub use trigger::{
+    PushProvider, PushTrigger, ScheduleTrigger, Trigger, TriggerAction, TriggerKind,
+};

@@ -1,4 +1,4 @@
-//! What starts runs without a person, besides new commits.
+//! What starts runs without a person.
 
 use std::fmt;
 
@@ -10,7 +10,58 @@ use crate::scope::Scope;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trigger {
     pub name: TriggerName,
-    pub schedule: ScheduleTrigger,
+    pub kind: TriggerKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TriggerKind {
+    Schedule(ScheduleTrigger),
+    Push(PushTrigger),
+}
+
+impl Trigger {
+    #[must_use]
+    pub fn schedule(&self) -> Option<&ScheduleTrigger> {
+        match &self.kind {
+            TriggerKind::Schedule(schedule) => Some(schedule),
+            TriggerKind::Push(_) => None,
+        }
+    }
+
+    #[must_use]
+    pub fn push(&self) -> Option<&PushTrigger> {
+        match &self.kind {
+            TriggerKind::Push(push) => Some(push),
+            TriggerKind::Schedule(_) => None,
+        }
+    }
+}
+
+/// A Git server calls after each push, so that nobody waits for a poll.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PushTrigger {
+    pub provider: PushProvider,
+}
+
+/// How the caller shows that it may call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PushProvider {
+    /// Calls are signed, as GitHub does.
+    GitHub,
+    /// Calls have a token, as any program can have.
+    Generic,
+}
+
+impl PushProvider {
+    pub const ALL: [PushProvider; 2] = [PushProvider::GitHub, PushProvider::Generic];
+
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            PushProvider::GitHub => "github",
+            PushProvider::Generic => "generic",
+        }
+    }
 }
 
 /// A run at certain times.

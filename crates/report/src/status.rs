@@ -3,9 +3,9 @@
 use std::fmt;
 
 use anstyle::Style;
-use tiphys_assess::deploy_loop::Pause;
+use tiphys_assess::deploy_loop::{News, Pause, short};
 use tiphys_assess::status::{
-    AppStatus, LastRun, LoopStatus, RootCause, ScheduleStatus, State, Status,
+    AppStatus, LastRun, LoopStatus, RootCause, ScheduleStatus, State, Status, WebhookStatus,
 };
 use tiphys_model::{AppName, Health, Scope, SyncStatus};
 
@@ -39,6 +39,7 @@ impl fmt::Display for StatusReport<'_> {
         last_run(f, status)?;
         deploy_loop(f, status)?;
         schedules(f, &status.schedules)?;
+        webhooks(f, &status.webhooks)?;
         causes(f, &status.root_causes)?;
         bypasses(f, status)?;
         writeln!(f)?;
@@ -170,6 +171,25 @@ fn schedules(f: &mut fmt::Formatter<'_>, schedules: &[ScheduleStatus]) -> fmt::R
         let last = last.map(|last| format!(", last at {last:.0}")).unwrap_or_default();
         let label = paint(FAINT, "schedule");
         writeln!(f, "{label} {}: {action}{of}, {next}{last}", one_line(name))?;
+    }
+    Ok(())
+}
+
+fn webhooks(f: &mut fmt::Formatter<'_>, webhooks: &[WebhookStatus]) -> fmt::Result {
+    for WebhookStatus { name, provider, address, last, missed } in webhooks {
+        let (label, name) = (paint(FAINT, "webhook"), one_line(name));
+        let last =
+            last.map_or("never called".to_owned(), |last| format!("last called at {last:.0}"));
+        writeln!(f, "{label} {name}: {provider}, {}, {last}", one_line(address))?;
+        if let Some(News { revision, at }) = missed {
+            let warning = paint(WARNING, "warning:");
+            let revision = one_line(short(revision));
+            writeln!(
+                f,
+                "{warning} {revision} came at {at:.0} without a call of {name}: check the webhook in the \
+                 Git server, and run `tiphys triggers test {name}`"
+            )?;
+        }
     }
     Ok(())
 }
@@ -369,6 +389,17 @@ mod tests {
                 last: Some("2026-11-18T03:00:00Z".parse().unwrap()),
                 next: Some("2026-11-19T03:00:00Z".parse().unwrap()),
             }],
+            webhooks: vec![WebhookStatus {
+                name: "push".to_owned(),
+                provider: "github",
+                address: "http://demo-push-01234-eventsource-svc.tiphys-events:12000/push"
+                    .to_owned(),
+                last: Some("2026-11-18T03:00:00Z".parse().unwrap()),
+                missed: Some(News {
+                    revision: "0123456789abcdef0123456789abcdef01234567".to_owned(),
+                    at: "2026-11-18T04:00:00Z".parse().unwrap(),
+                }),
+            }],
             leftovers: Some(vec!["ConfigMap/a/b: `gone` has applied it".to_owned()]),
         }
     }
@@ -387,6 +418,7 @@ mod tests {
             last_run: None,
             deploy_loop: None,
             schedules: Vec::new(),
+            webhooks: Vec::new(),
             apps,
             bypasses,
             root_causes,
@@ -399,7 +431,7 @@ mod tests {
     fn automatic_deployments_are_shown_in_one_line() {
         let at: Timestamp = "2026-11-19T12:00:00Z".parse().unwrap();
         let next = Next::UpToDate { revision: "1.2.3".to_owned() };
-        let seen = SeenByLoop { at, by: "tiphys on pod-7".to_owned(), next };
+        let seen = SeenByLoop::new(at, "tiphys on pod-7", next, None);
         let pause = |reason: Option<&str>| Pause {
             by: "alice".to_owned(),
             at,

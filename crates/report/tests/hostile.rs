@@ -4,13 +4,13 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tiphys_assess::deploy_loop::Pause;
+use tiphys_assess::deploy_loop::{News, Pause};
 use tiphys_assess::preflight::cluster::{Inventory, Node};
 use tiphys_assess::preflight::resources::Resources;
 use tiphys_assess::preflight::{Findings, Report, Requirement, Section, Trouble};
 use tiphys_assess::status::{
     Answer, AppStatus, Authority, Bypass, Check, HoldStatus, LastRun, LoopStatus, PlatformPhase,
-    RootCause, RunStatus, ScheduleStatus, State, Status,
+    RootCause, RunStatus, ScheduleStatus, State, Status, WebhookStatus,
 };
 use tiphys_model::platform::Hold;
 use tiphys_model::{AppName, PlatformName, Scope};
@@ -178,6 +178,16 @@ fn status(text: &str) -> Status {
             scope: Scope::Platform,
             last: None,
             next: None,
+        }],
+        webhooks: vec![WebhookStatus {
+            name: text.to_owned(),
+            provider: "github",
+            address: text.to_owned(),
+            last: None,
+            missed: Some(News {
+                revision: text.to_owned(),
+                at: "2026-11-19T12:00:00Z".parse().unwrap(),
+            }),
         }],
         leftovers: Some(vec![text.to_owned()]),
     }

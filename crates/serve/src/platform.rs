@@ -127,7 +127,7 @@ impl Watched {
         if self.noted.as_ref().is_some_and(fresh) {
             return Ok(());
         }
-        let seen = SeenByLoop { at: now, by: identity.to_owned(), next: next.clone() };
+        let seen = SeenByLoop::new(now, identity, next.clone(), state.seen.as_ref());
         LoopStore::new(client).note_seen(&state.argocd, &state.platform, &seen).await?;
         self.noted = Some((next, Instant::now()));
         Ok(())

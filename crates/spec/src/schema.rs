@@ -2,9 +2,9 @@
 //! that is part of the program. Only tests build this: generating takes long to compile.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema};
-use tiphys_model::TriggerAction;
 use tiphys_model::bootstrap::Installer;
 use tiphys_model::platform::AppType;
+use tiphys_model::{PushProvider, TriggerAction};
 
 use crate::document::criteria::STATUS_CODES;
 use crate::document::deploy::{DeployDocument, DeployObject};
@@ -110,6 +110,10 @@ pub(crate) fn deploy_mode(_: &mut SchemaGenerator) -> Schema {
 
 pub(crate) fn trigger_action(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "enum": TriggerAction::ALL.map(TriggerAction::as_str) })
+}
+
+pub(crate) fn push_provider(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "enum": PushProvider::ALL.map(PushProvider::as_str) })
 }
 
 /// A name with `*` in it is one with letters in their place.

@@ -20,6 +20,7 @@ mod scope;
 mod serve;
 mod status;
 mod teardown;
+mod triggers;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -46,6 +47,7 @@ pub(crate) use scope::{ScopeArgs, known as known_scopes};
 pub(crate) use serve::ServeArgs;
 pub(crate) use status::{LookArgs, StatusArgs, ValidateArgs, WhyArgs};
 pub(crate) use teardown::TeardownArgs;
+pub(crate) use triggers::{TriggersAction, TriggersArgs, TriggersTestArgs};
 
 /// Deploys a platform of interdependent Argo CD Applications in dependency order, each step
 /// gated on real, current health.
@@ -127,6 +129,8 @@ pub(crate) enum Action {
     Pause(PauseArgs),
     /// Continue automatic deployments of a platform
     Resume(ResumeArgs),
+    /// Try what starts runs without a person
+    Triggers(TriggersArgs),
     /// Deploy what Git has, for platforms with `deploy: automatic`
     ///
     /// The chart runs it in the cluster. It compares what the root apps show of Git with what is

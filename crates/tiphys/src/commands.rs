@@ -20,6 +20,7 @@ pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod status;
 pub(crate) mod teardown;
+pub(crate) mod triggers;
 pub(crate) mod validate;
 pub(crate) mod version;
 pub(crate) mod why;

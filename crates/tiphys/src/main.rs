@@ -77,6 +77,7 @@ fn act(action: Action) -> Result<Exit, Failure> {
         Action::Pause(args) => commands::pause::pause(&args),
         Action::Resume(args) => commands::pause::resume(&args),
         Action::Runs(args) => commands::runs::run(&args),
+        Action::Triggers(args) => commands::triggers::run(&args),
         Action::Schema => commands::schema::run(),
         Action::Completion(args) => commands::completion::run(&args),
         Action::Man(args) => commands::man::run(&args),

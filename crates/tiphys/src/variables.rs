@@ -5,7 +5,7 @@
 //! perhaps meant for something else.
 
 use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 
 use clap::error::ContextKind;
 use clap::parser::ValueSource;
@@ -35,7 +35,8 @@ pub(crate) fn command() -> Command {
             _ => argument,
         }
     };
-    Args::command().mut_subcommands(|action| action.mut_args(named))
+    let inner = |part: Command| part.mut_args(named);
+    Args::command().mut_subcommands(|action| action.mut_args(named).mut_subcommands(inner))
 }
 
 fn variable(flag: &str) -> Option<&'static str> {
@@ -49,25 +50,37 @@ pub(crate) fn parse(
 ) -> Result<(Args, Vec<&'static str>), clap::Error> {
     let mut command = command();
     let given = command.try_get_matches_from_mut(&words)?;
-    let (flags, used) = from_variables(&command, &given, lookup);
+    let (action, of_action, depth) = action(&command, &given);
+    let (flags, used) = from_variables(action, of_action, lookup);
     let matches = if flags.is_empty() {
         given
     } else {
-        let complete = command.try_get_matches_from_mut(with_flags(words, &flags));
+        let complete = command.try_get_matches_from_mut(with_flags(words, depth, &flags));
         complete.map_err(|error| naming(error, &used))?
     };
     Ok((Args::from_arg_matches(&matches)?, used))
 }
 
+/// The action, or the part of it that was called, and how many words name it.
+fn action<'a>(
+    mut command: &'a Command,
+    mut given: &'a ArgMatches,
+) -> (&'a Command, &'a ArgMatches, usize) {
+    let mut depth = 0;
+    while let Some((name, inner)) = given.subcommand()
+        && let Some(found) = command.find_subcommand(name)
+    {
+        (command, given, depth) = (found, inner, depth + 1);
+    }
+    (command, given, depth)
+}
+
 /// Flags of the action that nothing on the command line decides, and their variables.
 fn from_variables(
-    command: &Command,
+    action: &Command,
     given: &ArgMatches,
     lookup: impl Fn(&str) -> Option<OsString>,
 ) -> (Vec<OsString>, Vec<&'static str>) {
-    let action = given.subcommand();
-    let action = action.and_then(|(name, given)| Some((command.find_subcommand(name)?, given)));
-    let Some((action, given)) = action else { return (Vec::new(), Vec::new()) };
     let on_command_line = |argument: &clap::Arg| {
         given.value_source(argument.get_id().as_str()) == Some(ValueSource::CommandLine)
     };
@@ -97,9 +110,10 @@ fn from_variables(
 }
 
 /// Inserts flags directly after the action: a `--` may follow, and nothing after it is a flag.
-fn with_flags(mut words: Vec<OsString>, flags: &[OsString]) -> Vec<OsString> {
-    let is_action = |word: &OsString| !OsStr::as_encoded_bytes(word).starts_with(b"-");
-    let action = words.iter().skip(1).position(is_action).map_or(words.len(), |at| at + 2);
+fn with_flags(mut words: Vec<OsString>, depth: usize, flags: &[OsString]) -> Vec<OsString> {
+    let is_action = |(_, word): &(usize, &OsString)| !word.as_encoded_bytes().starts_with(b"-");
+    let mut actions = words.iter().enumerate().skip(1).filter(is_action);
+    let action = actions.nth(depth.saturating_sub(1)).map_or(words.len(), |(at, _)| at + 1);
     words.splice(action..action, flags.iter().cloned());
     words
 }
@@ -129,7 +143,7 @@ pub(crate) fn first_line(error: &clap::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::Action;
+    use crate::args::{Action, TriggersAction, TriggersArgs};
 
     fn parse_with(words: &str, variables: &[(&str, &str)]) -> Result<Args, clap::Error> {
         let words = words.split_whitespace().map(OsString::from).collect();
@@ -145,6 +159,9 @@ mod tests {
             Action::Why(args) => args.look.platform.file,
             Action::Configure(args) => Some(args.setup.file),
             Action::Rehearse(args) => args.platform.file,
+            Action::Triggers(TriggersArgs { action: TriggersAction::Test(args) }) => {
+                args.platform.file
+            }
             other => panic!("{other:?}"),
         };
         file.map(|file| file.display().to_string())
@@ -153,8 +170,13 @@ mod tests {
     #[test]
     fn a_variable_counts_where_nothing_else_is_said() {
         let file = [("TIPHYS_FILE", "a.yaml")];
-        for words in ["tiphys plan", "tiphys -v status -w", "tiphys why -- web", "tiphys configure"]
-        {
+        for words in [
+            "tiphys plan",
+            "tiphys -v status -w",
+            "tiphys why -- web",
+            "tiphys configure",
+            "tiphys triggers -v test -- push",
+        ] {
             assert_eq!(file_of(words, &file).as_deref(), Some("a.yaml"), "{words}");
         }
         assert_eq!(file_of("tiphys plan -f b.yaml", &file).as_deref(), Some("b.yaml"));

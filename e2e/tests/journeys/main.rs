@@ -151,6 +151,13 @@ fn in_the_cluster() -> Vec<Case> {
         )
         .soak(),
         Case::new("schedules_start_runs", workflows::schedules::start_runs),
+        Case::new("pushes_start_deployments", workflows::webhooks::start_deployments).disruptive(),
+        Case::new("pushes_are_deployed_quickly", workflows::webhooks::are_quick)
+            .disruptive()
+            .soak(),
+        Case::new("pushes_survive_kills", workflows::webhooks::are_deployed_whatever_dies)
+            .disruptive()
+            .soak(),
         Case::new("a_workflow_is_cancelled_and_resumed", workflows::cancelled),
         Case::new("the_chart_is_installed_and_goes_away", workflows::chart).disruptive(),
         Case::new("a_workflow_that_is_retried_deploys_what_git_has", workflows::retried),

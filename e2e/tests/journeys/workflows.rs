@@ -4,6 +4,7 @@ pub(crate) mod automatic;
 pub(crate) mod nodes;
 pub(crate) mod schedules;
 pub(crate) mod survival;
+pub(crate) mod webhooks;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};

@@ -1,7 +1,8 @@
 //! The platform file of a repository.
 
+use serde_json::json;
 use tiphys_model::platform::{AppType, WorkflowMode};
-use tiphys_model::{DeployMode, Trigger, duration};
+use tiphys_model::{DeployMode, Trigger, TriggerKind, duration};
 
 use super::scalar::{list, scalar};
 use super::{AppSource, PlatformRepository};
@@ -60,15 +61,22 @@ spec:
     text
 }
 
-fn trigger_text(Trigger { name, schedule }: &Trigger) -> String {
-    let mut fields = serde_json::json!({
-        "cron": schedule.at.text(), "action": schedule.action.as_str(), "scope": schedule.scope,
-    });
-    if let Some(zone) = schedule.at.time_zone() {
-        fields["timeZone"] = zone.into();
-    }
+fn trigger_text(Trigger { name, kind }: &Trigger) -> String {
+    let (kind, fields) = match kind {
+        TriggerKind::Schedule(schedule) => {
+            let mut fields = json!({
+                "cron": schedule.at.text(), "action": schedule.action.as_str(),
+                "scope": schedule.scope,
+            });
+            if let Some(zone) = schedule.at.time_zone() {
+                fields["timeZone"] = zone.into();
+            }
+            ("schedule", fields)
+        }
+        TriggerKind::Push(push) => ("push", json!({ "provider": push.provider.as_str() })),
+    };
     // What JSON says, YAML reads.
-    format!("    - name: {}\n      schedule: {fields}\n", scalar(name.as_str()))
+    format!("    - name: {}\n      {kind}: {fields}\n", scalar(name.as_str()))
 }
 
 fn app_text(app: &AppSource) -> String {
@@ -112,7 +120,10 @@ mod tests {
 
     use tiphys_model::criterion::ResourceCriterion;
     use tiphys_model::platform::{Backoff, Hold, Retry, Timeouts};
-    use tiphys_model::{Criterion, Cron, Platform, ScheduleTrigger, TriggerAction, TriggerName};
+    use tiphys_model::{
+        Criterion, Cron, Platform, PushProvider, PushTrigger, ScheduleTrigger, TriggerAction,
+        TriggerName,
+    };
     use tiphys_spec::{Source, Sources};
 
     use super::*;
@@ -149,15 +160,18 @@ mod tests {
         written.hold = Some(Hold::Always);
         written.concurrency = Some(3);
         written.timeout = Some(Duration::from_secs(600));
-        let trigger = Trigger {
-            name: TriggerName::parse("nightly").unwrap(),
-            schedule: ScheduleTrigger {
-                at: Cron::new("0 3 * * *", Some("Europe/Berlin")).unwrap(),
-                action: TriggerAction::Validate,
-                scope: "stack:security".parse().unwrap(),
-            },
+        written.deploy = DeployMode::Automatic;
+        let trigger = |name, kind| Trigger { name: TriggerName::parse(name).unwrap(), kind };
+        let schedule = ScheduleTrigger {
+            at: Cron::new("0 3 * * *", Some("Europe/Berlin")).unwrap(),
+            action: TriggerAction::Validate,
+            scope: "stack:security".parse().unwrap(),
         };
-        written.triggers = vec![trigger.clone()];
+        let push = PushTrigger { provider: PushProvider::Generic };
+        written.triggers = vec![
+            trigger("nightly", TriggerKind::Schedule(schedule)),
+            trigger("push", TriggerKind::Push(push)),
+        ];
 
         let platform = read(&write(&written));
         assert_eq!(platform.name.as_str(), "p");
@@ -166,7 +180,7 @@ mod tests {
         assert_eq!(platform.policies.hold, Hold::Always);
         assert_eq!(platform.policies.concurrency.get(), 3);
         assert_eq!(platform.policies.timeout, Duration::from_secs(600));
-        assert_eq!(platform.triggers, [trigger]);
+        assert_eq!(platform.triggers, written.triggers);
         let app = &platform.apps[1];
         assert_eq!(app.stack.as_str(), "security");
         assert_eq!((app.app_type, Some(app.typical)), (vault.app_type, vault.typical));

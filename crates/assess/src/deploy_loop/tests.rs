@@ -244,3 +244,22 @@ fn every_reason_is_said_in_words() {
         assert_eq!(serde_json::from_str::<Next>(&text).unwrap(), next, "{text}");
     }
 }
+
+#[test]
+fn news_are_revisions_that_come_while_the_loop_looks() {
+    let at = |second| Timestamp::from_second(second).unwrap();
+    let up_to_date = |revision: &str| Next::UpToDate { revision: revision.to_owned() };
+    let first = SeenByLoop::new(at(1), "us", up_to_date("a"), None);
+    assert_eq!(first.news, None, "nobody knows since when Git has it");
+    let same = SeenByLoop::new(at(2), "us", up_to_date("a"), Some(&first));
+    assert_eq!(same.news, None);
+    let busy = Next::Busy { revision: "b".to_owned(), by: "run".to_owned() };
+    let news = SeenByLoop::new(at(3), "us", busy, Some(&same));
+    let expected = Some(News { revision: "b".to_owned(), at: at(3) });
+    assert_eq!(news.news, expected);
+    let unknown = Next::Unknown { why: "the repository is away".to_owned() };
+    let unknown = SeenByLoop::new(at(4), "us", unknown, Some(&news));
+    assert_eq!(unknown.news, expected, "it is still the newest");
+    let again = SeenByLoop::new(at(5), "others", up_to_date("b"), Some(&unknown));
+    assert_eq!(again.news, expected);
+}

@@ -19,13 +19,14 @@ use tokio::time::Instant;
 
 const POLL: Duration = Duration::from_secs(1);
 /// Kubernetes' own and ours. No platform brings them, whatever a list says.
-const NEVER: [&str; 6] = [
+const NEVER: [&str; 7] = [
     "default",
     "kube-node-lease",
     "kube-public",
     "kube-system",
     names::NAMESPACE,
     names::TEARDOWN_NAMESPACE,
+    names::EVENTS_NAMESPACE,
 ];
 
 /// What may go: not Kubernetes' own or ours, not where Argo CD is, and nothing that another app uses.

@@ -10,7 +10,8 @@ use super::objects::cluster_metadata;
 use super::sets_policy::same_but_for;
 
 /// Shown to a client whose request is denied.
-const MESSAGE: &str = "the deploy loop may only request a refresh of a root app, not change it";
+const MESSAGE: &str =
+    "the deploy loop and sensors may only request a refresh of a root app, not change it";
 
 /// The ConfigMap with what is kept of deployments without a person. By its label, the loop finds the
 /// platform. What is kept in it is not ours to write.
@@ -31,8 +32,9 @@ pub(super) fn kept(platform: &Platform) -> Option<Value> {
 /// RBAC can only give `patch` on the whole root app, and who may change all of it can have anything
 /// applied.
 pub(super) fn policy(platform: &Platform) -> Option<[Value; 2]> {
+    // A push trigger comes only with the loop.
     let wanted = Account::Loop.is_wanted(platform);
-    let (name, accounts) = (names::loop_policy(platform), [Account::Loop]);
+    let (name, accounts) = (names::loop_policy(platform), [Account::Loop, Account::Events]);
     let rules = same_but_for(REFRESH);
     wanted.then(|| policy_and_binding(platform, &name, "applications", &accounts, &rules, MESSAGE))
 }

@@ -1,14 +1,13 @@
 //! One object: what is there, what the API server would make of it, and what is done about it.
 
-use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
-use kube::core::GroupVersionKind;
+use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::Value;
 
 use super::objects::Desired;
 use super::{Change, Outcome};
 use tiphys_cluster::names::PLATFORM_LABEL;
-use tiphys_cluster::{FieldConflict, RequestError};
+use tiphys_cluster::{FieldConflict, RequestError, dynamic};
 use tiphys_model::{Exit, Explain, Explanation};
 
 /// A change that the API server has tried out and not made.
@@ -89,12 +88,7 @@ impl Intent {
         };
         let (version, kind) = (text("/apiVersion"), text("/kind"));
         let (name, namespace) = (text("/metadata/name"), text("/metadata/namespace"));
-        let (group, version) = version.rsplit_once('/').unwrap_or(("", &version));
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &kind));
-        let objects = match desired.namespace() {
-            None => Api::all_with(client.clone(), &resource),
-            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-        };
+        let objects = dynamic(client, desired.namespace(), &version, &kind);
         let what = format!("cannot read {kind} {name}");
         let live = objects.get_opt(&name).await.map_err(RequestError::because(what))?;
         let owned = live.as_ref().and_then(|live| fields_of(live, &desired.manager));

@@ -6,11 +6,9 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::ObjectMeta;
 use kube::{Api, Client, ResourceExt};
-use tiphys_cluster::names::{
-    ARGOCD_LABEL, MANAGED_BY, NAMESPACE, PLATFORM_LABEL, TEARDOWN_NAMESPACE,
-};
+use tiphys_cluster::names::{ARGOCD_LABEL, EVENT_BUS, MANAGED_BY, PLATFORM_LABEL};
 use tiphys_cluster::{Kinds, Listed, RequestError};
-use tiphys_model::Platform;
+use tiphys_model::{Platform, namespaces};
 
 /// What Kubernetes keeps in every namespace, and what is only about other objects.
 const AMBIENT: [&str; 5] = ["Event", "Lease", "EndpointSlice", "Endpoints", "PodMetrics"];
@@ -31,7 +29,7 @@ pub async fn namespaces(client: &Client, platform: &Platform) -> Result<Namespac
     let mut result = Namespaces::default();
     let api: Api<Namespace> = Api::all(client.clone());
     let mut kinds = None;
-    for name in [NAMESPACE, TEARDOWN_NAMESPACE] {
+    for name in namespaces::ALL {
         let what = format!("cannot read the namespace {name}");
         let found = api.get_opt(name).await.map_err(RequestError::because(what))?;
         let ours = |found: &Namespace| {
@@ -87,6 +85,10 @@ fn goes(kind: &str, object: &ObjectMeta, platform: &Platform) -> bool {
         return true;
     }
     let label = |key: &str| object.labels.as_ref()?.get(key).map(String::as_str);
+    // Whoever still uses it has something else here.
+    if (kind, name) == ("EventBus", EVENT_BUS) && label(MANAGED_BY.0) == Some(MANAGED_BY.1) {
+        return true;
+    }
     label(PLATFORM_LABEL) == Some(platform.name.as_str())
         && label(ARGOCD_LABEL) == Some(&*platform.argocd.namespace)
 }
@@ -117,6 +119,11 @@ mod tests {
         let owner = json!([{ "apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "1" }]);
         assert!(goes_with_prod("Pod", json!({ "name": "a", "ownerReferences": owner })));
         assert!(!goes_with_prod("Secret", json!({ "name": "webhook", "ownerReferences": [] })));
+        let labels = json!({ MANAGED_BY.0: MANAGED_BY.1 });
+        let bus = |name: &str, labels: &Value| json!({ "name": name, "labels": labels });
+        assert!(goes_with_prod("EventBus", bus(EVENT_BUS, &labels)));
+        assert!(!goes_with_prod("EventBus", bus(EVENT_BUS, &json!({}))), "somebody else's");
+        assert!(!goes_with_prod("Sensor", bus(EVENT_BUS, &labels)), "of another platform");
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub(super) fn desired(
     let made = platform.argocd.projects.iter().filter(|project| !shared.contains(*project));
     desired.extend(made.map(|project| own(projects::of_apps(platform, project))));
     desired.extend(source.map(|source| own(projects::of_root(platform, source))));
-    desired.extend(roles::namespaces().map(own));
+    desired.extend(roles::namespaces(platform).map(own));
     desired.extend(roles::accounts(platform).into_iter().map(own));
     desired.extend(roles::roles(platform).into_iter().map(own));
     desired.extend(roles::cluster_roles(platform).into_iter().map(own));

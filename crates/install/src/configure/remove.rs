@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams};
-use kube::core::GroupVersionKind;
+use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Map, json};
 use tiphys_model::{Explain, Explanation, Platform};
@@ -11,10 +10,10 @@ use tiphys_model::{Explain, Explanation, Platform};
 use super::keys::{self, ARGOCD_SECRET};
 use super::retry::{TokenUpdateError, again};
 use super::trust::AUTHORITIES;
-use super::{roles, schedules, tokens};
+use super::{roles, tokens, triggers};
 use crate::definitions::{self, SETTINGS};
 use tiphys_cluster::names::{self, FIELD_MANAGER, MANAGED_BY, PLATFORM_LABEL, Purpose};
-use tiphys_cluster::{RequestError, delete};
+use tiphys_cluster::{RequestError, delete, dynamic};
 
 /// Why something of the platform is still in Argo CD.
 #[derive(Debug, thiserror::Error)]
@@ -79,29 +78,29 @@ pub async fn remove(
     };
     let_go(client, platform, ("ConfigMap", SETTINGS), last).await?;
     for (namespace, version, kind, account) in roles::removed(platform) {
-        let objects = api(client, namespace.as_deref(), version, kind);
+        let objects = dynamic(client, namespace.as_deref(), version, kind);
         delete_own(&objects, platform, kind, &account.name(platform)).await?;
     }
     // The platform as it was deployed knows no triggers, so these are all of them.
-    let unscheduled = Platform { triggers: Vec::new(), ..platform.clone() };
-    for removal in schedules::removals(client, &unscheduled).await? {
+    let without = Platform { triggers: Vec::new(), ..platform.clone() };
+    for removal in triggers::removals(client, &without).await? {
         removal.carry_out().await?;
     }
     let argocd = &platform.argocd.namespace;
-    let maps = api(client, Some(names::NAMESPACE), "v1", "ConfigMap");
+    let maps = dynamic(client, Some(names::NAMESPACE), "v1", "ConfigMap");
     for map in [names::stored_file, names::deploy_loop].map(|name| name(argocd, &platform.name)) {
         delete_own(&maps, platform, "ConfigMap", &map).await?;
     }
     for (version, kind, name) in objects {
         let namespace = (!kind.starts_with("Validating")).then_some(&*platform.argocd.namespace);
-        delete_own(&api(client, namespace, version, kind), platform, kind, &name).await?;
+        delete_own(&dynamic(client, namespace, version, kind), platform, kind, &name).await?;
     }
     Ok(())
 }
 
 /// The Secrets of the platform's repositories.
 async fn repositories(client: &Client, platform: &Platform) -> Result<Vec<String>, RequestError> {
-    let secrets = api(client, Some(&platform.argocd.namespace), "v1", "Secret");
+    let secrets = dynamic(client, Some(&platform.argocd.namespace), "v1", "Secret");
     let ours = ListParams::default().labels(&format!("{PLATFORM_LABEL}={}", platform.name));
     let listed = secrets.list_metadata(&ours).await;
     let listed = listed.map_err(RequestError::because("cannot list the Secrets"))?;
@@ -125,7 +124,7 @@ async fn revoke(client: &Client, platform: &Platform) -> Result<(), TokenUpdateE
         return Ok(());
     }
     let patch = json!({ "metadata": { "resourceVersion": keys.version }, "data": data });
-    let secrets = api(client, Some(namespace), "v1", "Secret");
+    let secrets = dynamic(client, Some(namespace), "v1", "Secret");
     let params =
         PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..Default::default() };
     let written = secrets.patch(ARGOCD_SECRET, &params, &Patch::Merge(&patch)).await;
@@ -156,7 +155,7 @@ async fn let_go_once(
     who: impl Fn(&BTreeSet<String>) -> Option<String>,
 ) -> Result<(), RequestError> {
     let namespace = &platform.argocd.namespace;
-    let objects = api(client, Some(namespace), "v1", kind);
+    let objects = dynamic(client, Some(namespace), "v1", kind);
     let what = format!("cannot write the {kind} {name} in {namespace}");
     let found = objects.get_metadata_opt(name).await.map_err(RequestError::because(&what))?;
     let managers = found.iter().flat_map(ResourceExt::managed_fields);
@@ -187,15 +186,6 @@ async fn delete_own(
         return Ok(());
     }
     delete::delete(objects, name, &delete::only(found.uid()), what).await
-}
-
-fn api(client: &Client, namespace: Option<&str>, version: &str, kind: &str) -> Api<DynamicObject> {
-    let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
-    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
-    match namespace {
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-        None => Api::all_with(client.clone(), &resource),
-    }
 }
 
 #[cfg(test)]

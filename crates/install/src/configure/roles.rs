@@ -42,6 +42,7 @@ pub fn grants(platform: &Platform, account: Account) -> Grants {
         Account::Submit => return submitting(platform),
         Account::Nodes => return keeping_nodes(platform),
         Account::Loop => return starting(platform),
+        Account::Events => return hearing(platform),
     };
     let through_api = platform.argocd.access == ArgoCdAccess::Api;
     let mut here = in_argocd(platform, purpose);
@@ -156,6 +157,24 @@ fn starting(platform: &Platform) -> Grants {
         only("", "configmaps", &[&kept], &["patch"]),
     ];
     Grants { here, records, ..Grants::default() }
+}
+
+/// Has Argo CD look, notes that it did, and tells when it could not.
+fn hearing(platform: &Platform) -> Grants {
+    let root = names::root_application(platform);
+    let pushes = platform.triggers.iter().filter(|trigger| trigger.push().is_some());
+    let notes: Vec<String> =
+        pushes.map(|trigger| names::event_source(platform, &trigger.name)).collect();
+    let notes: Vec<&str> = notes.iter().map(String::as_str).collect();
+    Grants {
+        // The same policy as for the deploy loop.
+        here: vec![only("argoproj.io", "applications", &[&root], &["get", "patch"])],
+        own: vec![
+            only("", "configmaps", &notes, &["get", "patch"]),
+            any("", "events", &["create"]),
+        ],
+        ..Grants::default()
+    }
 }
 
 /// Wherever Applications are. They are written through Argo CD, unless the platform file names the
@@ -284,8 +303,9 @@ fn only(group: &str, resource: &str, names: &[&str], verbs: &[&str]) -> PolicyRu
 
 /// The namespaces of what runs in the cluster. They are nobody's alone. Nothing in them needs more than
 /// the strictest Pod Security Standard allows.
-pub(super) fn namespaces() -> [Value; 2] {
-    [names::NAMESPACE, names::TEARDOWN_NAMESPACE].map(|name| {
+pub(super) fn namespaces(platform: &Platform) -> impl Iterator<Item = Value> {
+    let events = Account::Events.is_wanted(platform).then_some(names::EVENTS_NAMESPACE);
+    [names::NAMESPACE, names::TEARDOWN_NAMESPACE].into_iter().chain(events).map(|name| {
         let labels = json!({
             MANAGED_BY.0: MANAGED_BY.1, "pod-security.kubernetes.io/enforce": "restricted",
         });

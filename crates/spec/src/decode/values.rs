@@ -8,8 +8,8 @@ use tiphys_model::bootstrap::Installer;
 use tiphys_model::duration::{self, DurationError};
 use tiphys_model::platform::{AppType, ArgoCdAccess, Hold, WorkflowMode};
 use tiphys_model::{
-    AppName, DeployMode, GroupName, NameError, NamespaceName, PlatformName, SecretName, StackName,
-    TriggerAction, TriggerName,
+    AppName, DeployMode, GroupName, NameError, NamespaceName, PlatformName, PushProvider,
+    SecretName, StackName, TriggerAction, TriggerName,
 };
 
 use super::{Decode, expected};
@@ -312,6 +312,25 @@ impl Decode for TriggerAction {
     fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
         let words = TriggerAction::ALL.map(|action| (action.as_str(), action));
         word(node, "an action of a schedule", &words, problems)
+    }
+}
+
+/// Argo Events checks the secrets of some of them, but only if it may make the webhook there itself.
+const UNCHECKED_PROVIDERS: [&str; 4] = ["gitlab", "bitbucketserver", "bitbucket", "gitea"];
+
+impl Decode for PushProvider {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let text = node.scalar().map_or("", |scalar| scalar.text);
+        if UNCHECKED_PROVIDERS.contains(&text) {
+            let title = format!("Argo Events would not check who calls as {}", quoted(text));
+            problems.push(Diagnostic::new(title, node.span(), "anybody could call").hint(
+                "use Argo CD's own webhook, or `generic` if the server can send the header \
+                 `Authorization: Bearer SECRET`",
+            ));
+            return None;
+        }
+        let words = PushProvider::ALL.map(|provider| (provider.as_str(), provider));
+        word(node, "a provider of pushes", &words, problems)
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tiphys_model::bootstrap::{
     Bootstrap, Chart, Endpoints, Manifests, Mirror, Primitive, PrimitiveName,
 };
-use tiphys_model::namespaces::{NAMESPACE, TEARDOWN_NAMESPACE};
+use tiphys_model::namespaces;
 
 use super::positive;
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
@@ -66,8 +66,7 @@ fn check_namespace(given: Option<&Spanned<String>>, expected: &str, problems: &m
 
 /// Namespaces of runs come and go with the platforms that need them.
 fn check_not_of_runs(given: Option<&Spanned<String>>, problems: &mut Diagnostics) {
-    let reserved = [NAMESPACE, TEARDOWN_NAMESPACE];
-    if let Some(given) = given.filter(|given| reserved.contains(&given.value.as_str())) {
+    if let Some(given) = given.filter(|given| namespaces::ALL.contains(&given.value.as_str())) {
         let title = format!("the namespace {} is reserved for runs", quoted(&given.value));
         let default = PrimitiveName::Tiphys.namespace();
         problems.push(

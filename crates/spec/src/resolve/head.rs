@@ -173,6 +173,8 @@ pub(crate) fn resolve(name: PlatformName, spec: SpecDocument, problems: &mut Dia
     let argocd = argocd(spec.argocd.unwrap_or_default(), has_root_app, problems);
     let bootstrap =
         spec.bootstrap.and_then(|given| bootstrap::resolve(given, &argocd.namespace, problems));
+    let deploy = spec.deploy.map(|given| deploy::resolve(given, has_root_app, problems));
+    let deploy = deploy.unwrap_or_default();
     Head {
         name,
         environment: spec.environment.map(|e| Environment { name: e.name, domain: e.domain }),
@@ -189,11 +191,8 @@ pub(crate) fn resolve(name: PlatformName, spec: SpecDocument, problems: &mut Dia
         policies,
         teardown,
         workflows: spec.workflows.unwrap_or_default(),
-        deploy: spec
-            .deploy
-            .map(|given| deploy::resolve(given, has_root_app, problems))
-            .unwrap_or_default(),
-        triggers: trigger::resolve(spec.triggers.unwrap_or_default(), problems),
+        triggers: trigger::resolve(spec.triggers.unwrap_or_default(), &deploy, problems),
+        deploy,
         groups: Groups { names, incomplete: given.incomplete },
     }
 }

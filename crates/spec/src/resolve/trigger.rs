@@ -1,13 +1,18 @@
 //! What starts runs without a person: each by a name of its own.
 
-use tiphys_model::{ScheduleTrigger, Trigger};
+use tiphys_model::{DeployMode, DeployPolicy, PushTrigger, ScheduleTrigger, Trigger, TriggerKind};
 
 use super::deploy::cron;
 use crate::decode::List;
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
-use crate::document::trigger::TriggerDocument;
+use crate::document::trigger::{PushDocument, ScheduleDocument, TriggerDocument};
+use crate::source::Spanned;
 
-pub(super) fn resolve(given: List<TriggerDocument>, problems: &mut Diagnostics) -> Vec<Trigger> {
+pub(super) fn resolve(
+    given: List<TriggerDocument>,
+    deploy: &DeployPolicy,
+    problems: &mut Diagnostics,
+) -> Vec<Trigger> {
     let mut given = given.items;
     given.sort_by(|a, b| (&a.name.value, a.name.span).cmp(&(&b.name.value, b.name.span)));
     given.dedup_by(|again, first| {
@@ -22,15 +27,40 @@ pub(super) fn resolve(given: List<TriggerDocument>, problems: &mut Diagnostics) 
         }
         twice
     });
-    given.into_iter().filter_map(|one| trigger(one, problems)).collect()
+    given.into_iter().filter_map(|one| trigger(one, deploy, problems)).collect()
 }
 
-fn trigger(given: TriggerDocument, problems: &mut Diagnostics) -> Option<Trigger> {
-    let at = cron(&given.schedule.cron, given.schedule.time_zone.as_ref(), problems)?;
-    let schedule = ScheduleTrigger {
-        at,
-        action: given.schedule.action,
-        scope: given.schedule.scope.map(|scope| scope.0).unwrap_or_default(),
+fn trigger(
+    given: TriggerDocument,
+    deploy: &DeployPolicy,
+    problems: &mut Diagnostics,
+) -> Option<Trigger> {
+    let kind = match (given.schedule, given.push) {
+        (Some(given), _) => TriggerKind::Schedule(schedule(given, problems)?),
+        (None, Some(given)) => TriggerKind::Push(push(&given, deploy, problems)),
+        (None, None) => return None,
     };
-    Some(Trigger { name: given.name.value, schedule })
+    Some(Trigger { name: given.name.value, kind })
+}
+
+fn schedule(given: ScheduleDocument, problems: &mut Diagnostics) -> Option<ScheduleTrigger> {
+    let at = cron(&given.cron, given.time_zone.as_ref(), problems)?;
+    let scope = given.scope.map(|scope| scope.0).unwrap_or_default();
+    Some(ScheduleTrigger { at, action: given.action, scope })
+}
+
+/// It makes the deploy loop look at once, so there has to be one.
+fn push(
+    given: &Spanned<PushDocument>,
+    deploy: &DeployPolicy,
+    problems: &mut Diagnostics,
+) -> PushTrigger {
+    if deploy.mode != DeployMode::Automatic {
+        let title = "a push trigger needs `deploy: automatic`";
+        problems.push(
+            Diagnostic::new(title, given.span, "would start nothing")
+                .hint("add `deploy: automatic` to `spec`, or remove the trigger"),
+        );
+    }
+    PushTrigger { provider: given.value.provider }
 }

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use tiphys_assess::status::{LastRun, LoopStatus, ScheduleStatus, Situation, State, Status};
+use tiphys_assess::status::{
+    LastRun, LoopStatus, ScheduleStatus, Situation, State, Status, WebhookStatus,
+};
 use tiphys_cluster::Cause;
 use tiphys_engine::Leftover;
 use tiphys_evidence::Prober;
 use tiphys_inspect::status;
+use tiphys_install::webhooks;
 use tiphys_model::{AppName, Exit, Scope};
 use tiphys_report::{RunState, Size, StatusReport, status_line};
 use tiphys_run::Signal;
@@ -32,6 +35,7 @@ pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
     status.last_run = last_run(&looked, &status)?;
     status.deploy_loop = deploy_loop(&looked)?;
     status.schedules = schedules(&looked)?;
+    status.webhooks = webhooks(&looked, &status)?;
     match args.look.output {
         DocumentFormat::Json => json(&status)?,
         DocumentFormat::Text => output::text(|out| write!(out, "{}", StatusReport(&status)))?,
@@ -135,6 +139,38 @@ fn schedules(looked: &Looked) -> Result<Vec<ScheduleStatus>, Failure> {
         next: trigger.at.next(now),
         scope: trigger.scope,
         last,
+    });
+    Ok(shown.collect())
+}
+
+/// What Git servers call; nothing, if nobody may look.
+fn webhooks(looked: &Looked, status: &Status) -> Result<Vec<WebhookStatus>, Failure> {
+    let access = looked.args.cluster.access();
+    let platform = &looked.platform;
+    let found = runtime::block_on(async {
+        let client = access.client().await?;
+        Ok(webhooks::webhooks(&client, &platform.argocd.namespace, &platform.name).await)
+    })?;
+    let found = match found {
+        Ok(found) => found,
+        Err(error) => {
+            if error.cause() != Cause::Denied {
+                output::note(&format!("cannot tell what Git servers call: {error}"));
+            }
+            return Ok(Vec::new());
+        }
+    };
+    let seen = status.deploy_loop.as_ref().and_then(|of_loop| of_loop.seen.as_ref());
+    let news = seen.and_then(|seen| seen.news.as_ref());
+    let shown = found.into_iter().map(|webhook| {
+        let shown = WebhookStatus {
+            address: webhook.address(),
+            name: webhook.name,
+            provider: webhook.provider.as_str(),
+            last: webhook.last,
+            missed: None,
+        };
+        shown.noticing(news, webhook.created)
     });
     Ok(shown.collect())
 }

@@ -20,8 +20,16 @@ use crate::deploy::configure;
 /// In which the loop looks at least twice.
 const TWO_LOOKS: Duration = Duration::from_secs(12);
 
-/// A platform of two apps that is deployed automatically. The first deployment is a person's.
+/// A platform of two apps that is deployed automatically.
 async fn arrange(world: &Arc<World>, name: &str) -> Site {
+    let site = two_apps(world, name).await;
+    site.commit("two apps");
+    configure(world, &site.platform_file()).await;
+    deployed_once(&site, world).await;
+    site
+}
+
+pub(super) async fn two_apps(world: &Arc<World>, name: &str) -> Site {
     let mut site = Site::new(world, name).await;
     let (database, api) = (format!("{name}-db"), format!("{name}-api"));
     let after = Duration::from_secs(2);
@@ -31,14 +39,16 @@ async fn arrange(world: &Arc<World>, name: &str) -> Site {
     ];
     site.platform.carries_its_file = true;
     site.platform.deploy = DeployMode::Automatic;
-    site.commit("two apps");
-    configure(world, &site.platform_file()).await;
-    install_chart().await;
-    until_loop_says(&site, world, "never-deployed", None).await;
-    let (code, stdout, stderr) = said(world, &["deploy", "--platform", name]).await;
-    assert_eq!(code, Some(0), "{stdout}{stderr}");
-    assert!(workflows(&site).await.is_empty(), "nobody else has deployed it");
     site
+}
+
+/// The first deployment is a person's.
+pub(super) async fn deployed_once(site: &Site, world: &World) {
+    install_chart().await;
+    until_loop_says(site, world, "never-deployed", None).await;
+    let (code, stdout, stderr) = said(world, &["deploy", "--platform", &site.platform.name]).await;
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    assert!(workflows(site).await.is_empty(), "nobody else has deployed it");
 }
 
 pub(crate) async fn what_git_has(world: Arc<World>) {
@@ -157,12 +167,17 @@ pub(crate) async fn a_commit_that_fails(world: Arc<World>) {
     site.close().await;
 }
 
-/// Commits a change of every app, and tells Argo CD as a webhook would.
-async fn everything_changes(site: &mut Site, message: &str) -> String {
+/// Commits a change of every app.
+pub(super) fn commit_everything(site: &mut Site, message: &str) -> String {
     for app in &mut site.platform.apps {
         app.generation += 1;
     }
-    let commit = site.commit(message).to_string();
+    site.commit(message).to_string()
+}
+
+/// Likewise, and tells Argo CD as a webhook would.
+async fn everything_changes(site: &mut Site, message: &str) -> String {
+    let commit = commit_everything(site, message);
     let root = format!("{}-root", site.platform.name);
     let patch = json!({ "metadata": { "annotations": { REFRESH: "normal" } } });
     let (applications, patch) = (site.applications(), Patch::Merge(patch));
@@ -172,7 +187,12 @@ async fn everything_changes(site: &mut Site, message: &str) -> String {
 }
 
 /// Waits until the loop has found this state, and at this revision, if one is given.
-async fn until_loop_says(site: &Site, world: &World, state: &str, revision: Option<&str>) {
+pub(super) async fn until_loop_says(
+    site: &Site,
+    world: &World,
+    state: &str,
+    revision: Option<&str>,
+) {
     until(&format!("the loop says {state}"), async || {
         let (found, at) = loop_says(site, world).await;
         found == state && revision.is_none_or(|revision| at == revision)
@@ -181,7 +201,7 @@ async fn until_loop_says(site: &Site, world: &World, state: &str, revision: Opti
 }
 
 /// What `status` shows of the loop: a state, and the revision that it is about.
-async fn loop_says(site: &Site, world: &World) -> (String, String) {
+pub(super) async fn loop_says(site: &Site, world: &World) -> (String, String) {
     let file = site.platform_file();
     let args = ["status", "-f", file.path(), "-o", "json"];
     let (_, stdout, _) = tiphys::said(&tiphys::run(&args, &world.kubeconfig).await);
@@ -203,7 +223,7 @@ async fn told_on_the_root_app(site: &Site) -> BTreeSet<String> {
 }
 
 /// The workflows that deploy the platform.
-async fn workflows(site: &Site) -> BTreeSet<String> {
+pub(super) async fn workflows(site: &Site) -> BTreeSet<String> {
     let workflows = site.objects("argoproj.io/v1alpha1", "Workflow", Some("tiphys"));
     let labels = format!("tiphys.dev/platform={}", site.platform.name);
     let listed = workflows.list(&ListParams::default().labels(&labels)).await.expect("a list");

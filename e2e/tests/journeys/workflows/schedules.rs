@@ -9,7 +9,9 @@ use kube::api::ListParams;
 use serde_json::Value;
 use tiphys_e2e::{Site, World, until, until_within};
 use tiphys_lab::repository::{AppSource, Behaviour};
-use tiphys_model::{Cron, ScheduleTrigger, Scope, Trigger, TriggerAction, TriggerName};
+use tiphys_model::{
+    Cron, ScheduleTrigger, Scope, Trigger, TriggerAction, TriggerKind, TriggerName,
+};
 
 use super::{install_chart, said};
 use crate::audit::Mark;
@@ -21,11 +23,11 @@ const NEXT_RUN: Duration = Duration::from_secs(180);
 fn every_minute(name: &str, action: TriggerAction) -> Trigger {
     Trigger {
         name: TriggerName::parse(name).expect("a name"),
-        schedule: ScheduleTrigger {
+        kind: TriggerKind::Schedule(ScheduleTrigger {
             at: Cron::new("* * * * *", Some("Europe/Berlin")).expect("a time"),
             action,
             scope: Scope::Platform,
-        },
+        }),
     }
 }
 

@@ -170,8 +170,25 @@ fn who_deploys_and_who_tears_down_are_in_different_namespaces() {
             "argocd tiphys",
             "argocd tiphys",
             "argocd tiphys",
+            "argocd tiphys-events",
         ]
     );
+}
+
+#[test]
+fn who_hears_of_pushes_changes_only_what_is_named() {
+    let pushed = crate::configure::push::tests::pushed();
+    assert!(
+        shown(&accounts(&pushed))
+            .contains(&"ServiceAccount tiphys-events tiphys.argocd.prod.events".to_owned())
+    );
+    let Grants { here, beside, everywhere, records, own } = grants(&pushed, Account::Events);
+    assert_eq!(here, [only("argoproj.io", "applications", &["prod-root"], &["get", "patch"])]);
+    assert!([beside, everywhere, records].concat().is_empty());
+    let changes = |rule: &PolicyRule| rule.verbs.iter().any(|verb| verb != "get");
+    let unnamed = own.iter().filter(|rule| changes(rule) && rule.resource_names.is_none());
+    let created: Vec<_> = unnamed.map(|rule| (rule.resources.clone(), &rule.verbs[..])).collect();
+    assert_eq!(created, [(Some(vec!["events".to_owned()]), &["create".to_owned()][..])]);
 }
 
 #[test]
