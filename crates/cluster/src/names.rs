@@ -112,6 +112,12 @@ pub fn loop_policy(platform: &Platform) -> String {
     cluster_wide(platform, "loop")
 }
 
+/// What the root app shows of automatic deployments: the outcome, the revision that it is about, and the
+/// outcome in words.
+pub const OUTCOME: &str = "tiphys.dev/deployment";
+pub const OUTCOME_REVISION: &str = "tiphys.dev/deployment-revision";
+pub const OUTCOME_MESSAGE: &str = "tiphys.dev/deployment-message";
+
 /// The ConfigMap with the platform file, where the root app does not have it.
 #[must_use]
 pub fn stored_file(argocd: &str, platform: &PlatformName) -> String {

@@ -4,6 +4,7 @@
 //! workflow that it submits does, under the platform's own account. What it does next is decided in
 //! `tiphys_assess::deploy_loop`.
 
+mod announce;
 mod leader;
 mod look;
 mod platform;

@@ -3,11 +3,12 @@
 use jiff::Timestamp;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
-use serde_json::json;
+use serde_json::{Value, json};
 use tiphys_argocd::Application;
 use tiphys_argocd::application::{REFRESH, Unreadable};
+use tiphys_assess::deploy_loop::outcome::Outcome;
 use tiphys_assess::deploy_loop::{Git, Look, Next};
-use tiphys_cluster::names::{self, FIELD_MANAGER};
+use tiphys_cluster::names::{self, FIELD_MANAGER, OUTCOME, OUTCOME_REVISION};
 use tiphys_cluster::{Cause, RequestError};
 use tiphys_model::{DeployPolicy, SyncStatus};
 use tiphys_state::deploy_loop::LoopState;
@@ -30,6 +31,8 @@ pub(crate) struct Root {
     pub(crate) git: Git,
     /// When Argo CD compared it last.
     pub(crate) compared: Option<Timestamp>,
+    /// What it shows of deployments, and of which revision.
+    pub(crate) shows: Option<(Outcome, String)>,
 }
 
 impl Root {
@@ -44,8 +47,9 @@ impl Root {
         };
         let Some(found) = found else {
             let why = format!("the root app `{name}` does not exist");
-            return Ok(Root { git: Git::Unknown(why), compared: None });
+            return Ok(Root { git: Git::Unknown(why), compared: None, shows: None });
         };
+        let shows = shown(&found);
         let seen = found.observe()?;
         let compared = seen.reconciled_at.and_then(|at| Timestamp::from_second(at.0).ok());
         let revision = seen.revisions.to_string();
@@ -57,19 +61,32 @@ impl Root {
         } else {
             Git::At(revision)
         };
-        Ok(Root { git, compared })
+        Ok(Root { git, compared, shows })
     }
+}
+
+fn shown(root: &Application) -> Option<(Outcome, String)> {
+    let outcome = Outcome::parse(root.annotation(OUTCOME)?)?;
+    Some((outcome, root.annotation(OUTCOME_REVISION)?.to_owned()))
 }
 
 /// Asks Argo CD to look at Git.
 pub(crate) async fn refresh(client: &Client, state: &LoopState) -> Result<(), RequestError> {
+    annotate_root(client, state, json!({ REFRESH: "normal" })).await
+}
+
+pub(crate) async fn annotate_root(
+    client: &Client,
+    state: &LoopState,
+    annotations: Value,
+) -> Result<(), RequestError> {
     let name = names::root_of(&state.platform);
     let applications: Api<Application> = Api::namespaced(client.clone(), &state.argocd);
-    let patch = Patch::Merge(json!({ "metadata": { "annotations": { REFRESH: "normal" } } }));
+    let patch = Patch::Merge(json!({ "metadata": { "annotations": annotations } }));
     let params =
         PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
     let patched = applications.patch_metadata(&name, &params, &patch).await;
-    patched.map(|_| ()).map_err(RequestError::because(format!("cannot refresh `{name}`")))
+    patched.map(|_| ()).map_err(RequestError::because(format!("cannot annotate `{name}`")))
 }
 
 /// What is to be done, as everything is now.

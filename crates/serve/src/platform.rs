@@ -15,6 +15,7 @@ use tiphys_state::deploy_loop::{LoopState, LoopStore};
 use tiphys_workflows::{Submission, submit};
 use tokio::time::Instant;
 
+use crate::announce::announce;
 use crate::leader::Said;
 use crate::look::{LoopError, Root, next, refresh};
 
@@ -89,6 +90,7 @@ impl Watched {
         } else {
             self.up_to_date = None;
         }
+        announce(client, state, &root, &next).await?;
         self.note(client, identity, state, next, now).await?;
         Ok(told)
     }

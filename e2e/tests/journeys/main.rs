@@ -150,6 +150,10 @@ fn in_the_cluster() -> Vec<Case> {
             workflows::automatic::a_commit_that_fails,
         )
         .soak(),
+        Case::new(
+            "notifications_tell_what_deployments_come_to",
+            workflows::notifications::tell_what_deployments_come_to,
+        ),
         Case::new("schedules_start_runs", workflows::schedules::start_runs),
         Case::new("pushes_start_deployments", workflows::webhooks::start_deployments).disruptive(),
         Case::new("pushes_are_deployed_quickly", workflows::webhooks::are_quick)

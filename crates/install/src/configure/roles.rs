@@ -145,15 +145,15 @@ fn starting(platform: &Platform) -> Grants {
     let graph: Vec<&str> = graph.all().collect();
     let kept = names::deploy_loop(&platform.argocd.namespace, &platform.name);
     let here = vec![
-        // A refresh is an annotation; a policy of the API server forbids every other change.
+        // A refresh and the outcome are annotations; a policy of the API server forbids every other change.
         only("argoproj.io", "applications", &[&root], &["get", "patch"]),
         only("", "configmaps", &graph, &["get"]),
         only("coordination.k8s.io", "leases", &[&own], &["get"]),
     ];
     let records = vec![
         any("argoproj.io", "workflows", &["create", "get", "list"]),
-        // Which platforms there are.
-        any("", "configmaps", &["list"]),
+        // Which platforms there are, and why a run failed.
+        any("", "configmaps", &["get", "list"]),
         only("", "configmaps", &[&kept], &["patch"]),
     ];
     Grants { here, records, ..Grants::default() }

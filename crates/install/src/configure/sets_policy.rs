@@ -17,30 +17,31 @@ const MESSAGE: &str =
 
 /// The policy, and that it is enforced.
 pub(super) fn objects(platform: &Platform) -> [Value; 2] {
-    let validations = same_but_for(REFRESH);
+    let validations = same_but_for(&[REFRESH]);
     let name = names::sets_policy(platform);
     let accounts = [Account::Deploy];
     policy_and_binding(platform, &name, "applicationsets", &accounts, &validations, MESSAGE)
 }
 
-/// Nothing has changed but this annotation.
-pub(super) fn same_but_for(annotation: &str) -> [String; 4] {
+/// Nothing has changed but these annotations.
+pub(super) fn same_but_for(annotations: &[&str]) -> [String; 4] {
     [
         same_fields("object", "oldObject", &["metadata"]),
         "['labels', 'finalizers', 'ownerReferences'].all(field, \
          (field in object.metadata) == (field in oldObject.metadata) && \
          (!(field in object.metadata) || object.metadata[field] == oldObject.metadata[field]))"
             .to_owned(),
-        same_annotations("object", "oldObject", annotation),
-        same_annotations("oldObject", "object", annotation),
+        same_annotations("object", "oldObject", annotations),
+        same_annotations("oldObject", "object", annotations),
     ]
 }
 
 /// All of one are in the other, but for ours.
-fn same_annotations(one: &str, other: &str, ours: &str) -> String {
+fn same_annotations(one: &str, other: &str, ours: &[&str]) -> String {
     let (one, other) = (format!("{one}.metadata"), format!("{other}.metadata"));
+    let ours = ours.join("', '");
     format!(
-        "!has({one}.annotations) || {one}.annotations.all(name, name == '{ours}' || \
+        "!has({one}.annotations) || {one}.annotations.all(name, name in ['{ours}'] || \
          (has({other}.annotations) && name in {other}.annotations && \
          {one}.annotations[name] == {other}.annotations[name]))"
     )

@@ -4,9 +4,11 @@ use std::cell::RefCell;
 
 use http::Method;
 use serde_json::{Value, json};
+use tiphys_argocd::application::REFRESH;
 use tiphys_cluster::names::{ARGOCD_LABEL, LOOP_LABEL, PLATFORM_LABEL};
 use tiphys_cluster::scripted::{Answer, Server};
 use tiphys_model::{Platform, PlatformName, Scope};
+use tiphys_run::{Counts, Evidence};
 use tiphys_spec::{Source, Sources};
 use tiphys_state::graph::{DeployedGraph, GraphStore};
 
@@ -77,6 +79,41 @@ impl Cluster {
         }
         let posts = self.server.asked().into_iter().filter(|one| one.method == Method::POST);
         posts.map(|post| post.body["metadata"]["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// The annotations about deployments: outcome, revision, message.
+    fn shown(&self) -> [Value; 3] {
+        let annotations = &self.server.get(ROOT).unwrap()["metadata"]["annotations"];
+        ["", "-revision", "-message"]
+            .map(|end| annotations[format!("tiphys.dev/deployment{end}")].clone())
+    }
+
+    /// An attempt at a revision has ended, and has left a record.
+    fn has_failed_at(&self, revision: &str) {
+        self.server.change(|objects| {
+            let mut map = objects.get(MAP).unwrap();
+            let attempts = json!({
+                "revision": revision, "count": 1, "workflow": "w", "at": Timestamp::now(),
+            });
+            map["data"]["attempts"] = attempts.to_string().into();
+            objects.put(MAP, map);
+        });
+        let head = json!({
+            "run": "abc-7", "platform": "prod", "argocd": "argocd", "action": "deploy",
+            "engine": "local", "scope": "platform", "plan": format!("sha256:{}", "0".repeat(64)),
+            "by": "somebody", "started": Timestamp::now(), "segments": 1, "verdict": "failed",
+            "exit": 1, "makespanMs": 5, "criticalPathMs": 4, "counts": Counts::default(),
+        });
+        let failed = json!({
+            "seq": 1, "at": Timestamp::now(), "elapsedMs": 0, "kind": "step-failed", "app": "a",
+            "state": "failed", "cause": "no such image", "evidence": Evidence::default(), "hint": "",
+        });
+        let lines = format!("{{\"kind\":\"progress\"}}\n{failed}\n");
+        let maps = "/api/v1/namespaces/tiphys/configmaps";
+        let name = "argocd.prod.20261119-120000-000.abc-7";
+        let record = json!({ "data": { "run.json": head.to_string() } });
+        self.server.put(&format!("{maps}/{name}"), record);
+        self.server.put(&format!("{maps}/{name}.1"), json!({ "data": { "events.jsonl": lines } }));
     }
 
     fn last_said(&self) -> String {
@@ -150,16 +187,46 @@ async fn nothing_is_deployed_that_somebody_removes() {
 async fn a_root_app_that_nobody_compares_is_refreshed() {
     let mut cluster = Cluster::deployed_at("old").await;
     let server = cluster.server.clone();
-    let refreshed = || server.get(ROOT).unwrap()["metadata"]["annotations"].clone();
+    let refreshed = || server.get(ROOT).unwrap()["metadata"]["annotations"][REFRESH].clone();
     cluster.git_has("old", Timestamp::now() - Duration::from_secs(230));
     cluster.look().await;
     assert_eq!(refreshed(), Value::Null);
     cluster.git_has("old", Timestamp::now() - COMPARED);
     cluster.look().await;
-    assert_eq!(refreshed(), json!({ "argocd.argoproj.io/refresh": "normal" }));
+    assert_eq!(refreshed(), "normal");
     cluster.git_has("old", Timestamp::now() - COMPARED);
     cluster.look().await;
     assert_eq!(refreshed(), Value::Null, "not with every look");
+}
+
+#[tokio::test]
+async fn the_root_app_shows_what_deployments_have_come_to() {
+    let mut cluster = Cluster::deployed_at("old").await;
+    cluster.git_has("old", Timestamp::now());
+    cluster.look().await;
+    assert_eq!(cluster.shown(), ["succeeded", "old", "old is deployed"]);
+    let writes = |cluster: &Cluster| {
+        let asked = cluster.server.asked().into_iter();
+        asked.filter(|one| one.method == Method::PATCH && one.path.starts_with(ROOT)).count()
+    };
+    let before = writes(&cluster);
+    cluster.look().await;
+    assert_eq!(writes(&cluster), before, "it is written once");
+
+    let annotations = cluster.server.get(ROOT).unwrap()["metadata"]["annotations"].clone();
+    let sync = json!({ "status": "OutOfSync", "revision": "new" });
+    let status = json!({ "sync": sync, "reconciledAt": format!("{:.0}", Timestamp::now()) });
+    let root = json!({
+        "metadata": { "annotations": annotations }, "spec": { "project": "roots", "source": {} },
+        "status": status,
+    });
+    cluster.server.put(ROOT, root);
+    cluster.has_failed_at("new");
+    cluster.look().await;
+    assert_eq!(cluster.shown(), ["failed", "new", "new is not deployed: a: no such image"]);
+    cluster.is_deployed_at("new").await;
+    cluster.look().await;
+    assert_eq!(cluster.shown(), ["recovered", "new", "new is deployed"]);
 }
 
 #[tokio::test]

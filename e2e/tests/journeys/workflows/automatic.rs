@@ -21,7 +21,7 @@ use crate::deploy::configure;
 const TWO_LOOKS: Duration = Duration::from_secs(12);
 
 /// A platform of two apps that is deployed automatically.
-async fn arrange(world: &Arc<World>, name: &str) -> Site {
+pub(super) async fn arrange(world: &Arc<World>, name: &str) -> Site {
     let site = two_apps(world, name).await;
     site.commit("two apps");
     configure(world, &site.platform_file()).await;
@@ -176,7 +176,7 @@ pub(super) fn commit_everything(site: &mut Site, message: &str) -> String {
 }
 
 /// Likewise, and tells Argo CD as a webhook would.
-async fn everything_changes(site: &mut Site, message: &str) -> String {
+pub(super) async fn everything_changes(site: &mut Site, message: &str) -> String {
     let commit = commit_everything(site, message);
     let root = format!("{}-root", site.platform.name);
     let patch = json!({ "metadata": { "annotations": { REFRESH: "normal" } } });
