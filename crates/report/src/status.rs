@@ -186,8 +186,8 @@ fn webhooks(f: &mut fmt::Formatter<'_>, webhooks: &[WebhookStatus]) -> fmt::Resu
             let revision = one_line(short(revision));
             writeln!(
                 f,
-                "{warning} {revision} came at {at:.0} without a call of {name}: check the webhook in the \
-                 Git server, and run `tiphys triggers test {name}`"
+                "{warning} no call of {name} for {revision}, found at {at:.0}: check the webhook in the Git \
+                 server, and run `tiphys triggers test {name}`"
             )?;
         }
     }

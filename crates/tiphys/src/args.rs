@@ -129,7 +129,7 @@ pub(crate) enum Action {
     Pause(PauseArgs),
     /// Continue automatic deployments of a platform
     Resume(ResumeArgs),
-    /// Try what starts runs without a person
+    /// Test the triggers of a platform
     Triggers(TriggersArgs),
     /// Deploy what Git has, for platforms with `deploy: automatic`
     ///

@@ -82,7 +82,7 @@ async fn has_bus_of_others(client: &Client) -> Result<bool, RequestError> {
         Ok(found) => Ok(found.is_some_and(|found| {
             found.labels().get(MANAGED_BY.0).map(String::as_str) != Some(MANAGED_BY.1)
         })),
-        // What we may not see, we may not write either, which is told where that is tried.
+        // Writing it will fail, with an error that names the missing right.
         Err(error) if error.cause() == Cause::Denied => Ok(false),
         Err(error) => Err(error),
     }

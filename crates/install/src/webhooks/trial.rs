@@ -55,16 +55,16 @@ pub enum TrialError {
     NotReady {
         name: String,
     },
-    /// The EventSource has not taken the call.
+    /// The EventSource did not accept the call.
     Refused {
         name: String,
         why: String,
     },
-    /// The Sensor has not heard of it.
+    /// The Sensor did not receive it.
     NotHeard {
         name: String,
     },
-    /// Argo CD has not compared the root app.
+    /// Argo CD did not compare the root app.
     NotCompared {
         root: String,
         sensor: String,
@@ -84,7 +84,7 @@ impl Explain for TrialError {
                 let why = if known.is_empty() {
                     "the platform has no webhooks in this cluster".to_owned()
                 } else {
-                    format!("the platform has: {}", known.join(", "))
+                    format!("push triggers of the platform: {}", known.join(", "))
                 };
                 Explanation::new(Exit::NotFound, format!("unknown push trigger `{trigger}`"), why)
                     .hint("add a trigger with `push` to the platform file, and run `tiphys configure`")
@@ -104,20 +104,20 @@ impl Explain for TrialError {
                  get pods,events"
             )),
             TrialError::Refused { name, why } => {
-                stuck(format!("the EventSource {name} has not taken the call"), why)
+                stuck(format!("the EventSource {name} did not accept the call"), why)
                     .hint(logs("eventsource-name", name))
             }
             TrialError::NotHeard { name } => stuck(
-                format!("the Sensor {name} has not heard of the call"),
-                "the EventSource took it, and the EventBus or the Sensor did not pass it on",
+                format!("the Sensor {name} did not receive the call"),
+                "the EventSource accepted it, but the EventBus or the Sensor did not pass it on",
             )
             .hint(format!(
                 "kubectl -n {EVENTS_NAMESPACE} describe eventbus,sensor; {}",
                 logs("sensor-name", name)
             )),
             TrialError::NotCompared { root, sensor } => stuck(
-                format!("Argo CD has not compared the root app `{root}`"),
-                "the Sensor heard of the call, and could not request the refresh, or Argo CD is behind",
+                format!("Argo CD did not compare the root app `{root}`"),
+                "the Sensor received the call, but could not request the refresh, or Argo CD is behind",
             )
             .hint(format!(
                 "{}; kubectl -n {EVENTS_NAMESPACE} get events",

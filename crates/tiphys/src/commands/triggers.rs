@@ -1,4 +1,4 @@
-//! `tiphys triggers test`: whether a push is heard of.
+//! `tiphys triggers test`: whether the calls of a Git server arrive.
 
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ fn test(args: &TriggersTestArgs) -> Result<(), Failure> {
     let platform = located::described(&args.platform, &access, Prefer::Cluster)?.platform;
     let reached = |station: Station, after: Duration| {
         let what = match station {
-            Station::EventSource => "the EventSource took the call",
-            Station::Sensor => "the Sensor heard of it",
+            Station::EventSource => "the EventSource accepted the call",
+            Station::Sensor => "the Sensor received it",
             Station::ArgoCd => "Argo CD compared the root app",
         };
         output::note(&format!("{what} after {:.1} s", after.as_secs_f64()));

@@ -32,7 +32,7 @@ const START: Duration = Duration::from_secs(240);
 const ARRIVAL: Duration = Duration::from_secs(5);
 /// Argo CD's poll, and a run.
 const LATEST: Duration = Duration::from_secs(420);
-/// More than Argo Events takes unless it is told otherwise.
+/// Argo Events accepts half of it.
 const TOO_LARGE: usize = 2 << 20;
 
 /// A platform with two webhooks, whose calls arrive. The secret makes Argo CD's API server restart.
@@ -137,7 +137,7 @@ pub(crate) async fn start_deployments(world: Arc<World>) {
     assert!(stderr.contains("Argo CD compared the root app after "), "{stderr}");
     let (code, _, stderr) = test(&world, &name, "nobody").await;
     assert_eq!(code, Some(5), "{stderr}");
-    assert!(stderr.contains("the platform has: hub, other"), "{stderr}");
+    assert!(stderr.contains("push triggers of the platform: hub, other"), "{stderr}");
     a_sensor_changes_nothing_else(&site, &world).await;
 
     // What the file has no more goes, and the rest goes with the platform. The bus is not ours.
