@@ -58,6 +58,8 @@ pub enum Answer {
     Object(Value),
     /// A `Status` with this code and message.
     Refused(u16, String),
+    /// Nobody knows the kind: the API server answers with plain text.
+    UnknownKind,
     /// The connection is cut. Whether the request took effect is up to the script.
     Cut,
     /// The answer, later.
@@ -72,18 +74,19 @@ impl Answer {
 
     fn response(self) -> io::Result<Response<Body>> {
         let (code, body) = match self {
-            Answer::Object(value) => (200, value),
+            Answer::Object(value) => (200, value.to_string()),
+            Answer::UnknownKind => (404, "404 page not found\n".to_owned()),
             Answer::Refused(code, message) => {
                 let status = json!({
                     "kind": "Status", "apiVersion": "v1", "status": "Failure",
                     "code": code, "reason": reason(code), "message": message,
                 });
-                (code, status)
+                (code, status.to_string())
             }
             Answer::Cut => return Err(io::ErrorKind::ConnectionReset.into()),
             Answer::After(..) => unreachable!("was waited for"),
         };
-        let body = Body::from(body.to_string().into_bytes());
+        let body = Body::from(body.into_bytes());
         let response = Response::builder().status(code).header("content-type", "application/json");
         Ok(response.body(body).expect("a code and a body make a response"))
     }

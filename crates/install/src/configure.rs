@@ -232,17 +232,20 @@ async fn tried(
     let namespace = desired.namespace().map(str::to_owned);
     let is_namespace =
         |kind: &str, name: &str| kind == "Namespace" && Some(name) == namespace.as_deref();
-    if before.iter().map(Intent::change).any(|change| {
+    let is_new = before.iter().map(Intent::change).any(|change| {
         is_namespace(&change.kind, &change.name) && change.outcome == Outcome::Created
-    }) {
-        return Ok(Ok(Intent::in_new_namespace(client, desired).await?));
-    }
+    });
     let dispensable = match namespace.as_deref() {
         None => Some(desired.object.clone()),
         Some(namespace) if OWN_NAMESPACES.contains(&namespace) => Some(desired.object.clone()),
         Some(_) => None,
     };
-    match (Intent::new(client, desired, How::Apply).await, dispensable) {
+    let intent = if is_new {
+        Intent::in_new_namespace(client, desired).await
+    } else {
+        Intent::new(client, desired, How::Apply).await
+    };
+    match (intent, dispensable) {
         (Err(error), Some(object)) => Ok(Err(left_out_because(&object, error)?)),
         (intent, _) => Ok(Ok(intent?)),
     }
@@ -332,8 +335,31 @@ async fn token_intents(
 
 #[cfg(test)]
 mod tests {
+    use http::Method;
+    use tiphys_cluster::names::EVENTS_NAMESPACE;
+    use tiphys_cluster::scripted::{Answer, Server};
 
     use super::*;
+
+    #[tokio::test]
+    async fn in_a_new_namespace_secrets_are_hidden_and_unknown_kinds_left_out() {
+        let server = Server::default();
+        let client = server.client();
+        let desired = |object| Desired { manager: FIELD_MANAGER.to_owned(), object };
+        let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": EVENTS_NAMESPACE } });
+        let namespace = Intent::in_new_namespace(&client, desired(namespace)).await.unwrap();
+        let before = [namespace];
+        let of = |version: &str, kind: &str| {
+            let metadata = json!({ "name": "a", "namespace": EVENTS_NAMESPACE });
+            json!({ "apiVersion": version, "kind": kind, "metadata": metadata, "data": { "key": "aGk=" } })
+        };
+        let secret = tried(&client, desired(of("v1", "Secret")), &before).await.unwrap();
+        assert_eq!(secret.unwrap().change().after["data"], json!({ "key": "(new)" }));
+        server.next(Method::GET, "sensors", Answer::UnknownKind);
+        let sensor = of("argoproj.io/v1alpha1", "Sensor");
+        let left_out = tried(&client, desired(sensor), &before).await.unwrap().err().unwrap();
+        assert_eq!(left_out.to_string(), "Sensor a skipped: the cluster does not have this kind");
+    }
 
     #[test]
     fn a_root_app_that_syncs_by_itself_is_refused() {

@@ -78,6 +78,7 @@ impl Intent {
         let mut intent = Self::read(client, desired, How::Apply).await?;
         intent.change.outcome = Outcome::Created;
         intent.change.after = intent.desired.object.clone();
+        intent.change.hide_secrets();
         Ok(intent)
     }
 
@@ -107,22 +108,20 @@ impl Intent {
     /// What the API server would make of it, compared with what is there.
     fn judge(&mut self, tried: &DynamicObject) {
         let owns = fields_of(tried, &self.desired.manager);
-        let mut after = essence(tried);
-        let before = &mut self.change.before;
-        if self.change.kind == "Secret" {
-            hide(before.as_mut(), &mut after);
-        }
+        let change = &mut self.change;
+        change.after = essence(tried);
+        change.hide_secrets();
+        let is_same = |change: &Change| change.before.as_ref() == Some(&change.after);
         // What others have set alike is not ours yet, and would go when they let go of it.
-        if self.how == How::Apply && self.owned != owns && before.as_ref() == Some(&after) {
-            after["metadata"]["managedFields"] =
+        if self.how == How::Apply && self.owned != owns && is_same(change) {
+            change.after["metadata"]["managedFields"] =
                 format!("(new for {})", self.desired.manager).into();
         }
-        self.change.outcome = match before {
+        change.outcome = match &change.before {
             None => Outcome::Created,
-            Some(before) if *before == after => Outcome::Unchanged,
+            Some(_) if is_same(change) => Outcome::Unchanged,
             Some(_) => Outcome::Changed,
         };
-        self.change.after = after;
     }
 
     /// Makes the change, if there is one to make.
@@ -206,6 +205,15 @@ fn strip(object: &mut Value) {
     if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
         // A copy of the object, with everything that is secret in it.
         annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
+    }
+}
+
+impl Change {
+    /// People see it.
+    pub(super) fn hide_secrets(&mut self) {
+        if self.kind == "Secret" {
+            hide(self.before.as_mut(), &mut self.after);
+        }
     }
 }
 

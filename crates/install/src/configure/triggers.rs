@@ -99,7 +99,7 @@ fn removal(
     (kind, namespace): (&str, &str),
     found: &DynamicObject,
 ) -> Removal {
-    let change = Change {
+    let mut change = Change {
         kind: kind.to_owned(),
         name: found.name_any(),
         namespace: namespace.to_owned(),
@@ -107,11 +107,13 @@ fn removal(
         before: Some(essence(found)),
         after: Value::Null,
     };
+    change.hide_secrets();
     Removal { objects, uid: found.uid(), change }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
     use tiphys_cluster::scripted::Server;
 
     use super::*;
@@ -131,6 +133,18 @@ mod tests {
         assert!(old.change.name.starts_with("prod-old-"));
         old.carry_out().await.unwrap();
         assert_eq!(server.get(&format!("{path}/{}", old.change.name)), None);
+    }
+
+    #[tokio::test]
+    async fn nobody_sees_the_secret_of_a_webhook_that_goes() {
+        let server = Server::default();
+        let name = names::event_source(&pushed(), &pushed().triggers[0].name);
+        let secret = json!({ "metadata": { "name": name }, "data": { "secret": "aHVudGVyMg==" } });
+        server.put(&format!("/api/v1/namespaces/tiphys-events/secrets/{name}"), secret);
+        let without = Platform { triggers: Vec::new(), ..pushed() };
+        let removals = removals(&server.client(), &without).await.unwrap();
+        let [secret] = &removals[..] else { panic!("one goes") };
+        assert_eq!(secret.change.before.as_ref().unwrap()["data"], json!({ "secret": "(old)" }));
     }
 
     #[test]
