@@ -253,7 +253,16 @@ impl Drop for Server {
         let id = self.process.id().to_string();
         Command::new("kill").args(["-s", "CONT", &id]).status().ok();
         Command::new("kill").args(["-s", "INT", &id]).status().ok();
-        self.process.wait().ok();
+        let began = Instant::now();
+        while !matches!(self.process.try_wait(), Ok(Some(_))) {
+            // fcgiwrap waits for one more request if the signal comes at the wrong moment.
+            if began.elapsed() > Duration::from_secs(10) {
+                self.process.kill().ok();
+                self.process.wait().ok();
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 

@@ -155,7 +155,9 @@ fn in_the_cluster() -> Vec<Case> {
             workflows::notifications::tell_what_deployments_come_to,
         ),
         Case::new("schedules_start_runs", workflows::schedules::start_runs),
-        Case::new("pushes_start_deployments", workflows::webhooks::start_deployments).disruptive(),
+        Case::new("pushes_start_deployments", workflows::webhooks::start_deployments)
+            .disruptive()
+            .soak(),
         Case::new("pushes_are_deployed_quickly", workflows::webhooks::are_quick)
             .disruptive()
             .soak(),
