@@ -134,7 +134,15 @@ pub(crate) async fn whatever_becomes_of_the_loop(world: Arc<World>) {
         }
     }
     figure(&format!("the loop was killed each time: at worst {} s to deployed", worst.as_secs()));
+    take_down(&site).await;
     site.close().await;
+}
+
+/// The loop looks after a platform until it is taken down.
+pub(super) async fn take_down(site: &Site) {
+    let file = site.platform_file();
+    let (code, stdout, stderr) = said(&site.world, &["teardown", "-f", file.path(), "--yes"]).await;
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
 }
 
 /// As `kill -9` does, for who is left without a last word.
@@ -164,6 +172,7 @@ pub(crate) async fn a_commit_that_fails(world: Arc<World>) {
     let good = everything_changes(&mut site, "mended").await;
     until_loop_says(&site, &world, "up-to-date", Some(&good)).await;
     assert_eq!(workflows(&site).await.len(), 4);
+    take_down(&site).await;
     site.close().await;
 }
 

@@ -59,6 +59,7 @@ pub(crate) async fn tell_what_deployments_come_to(world: Arc<World>) {
         settings.into_keys().map(|key| (key, Value::Null)).collect();
     let patch = Patch::Merge(json!({ "data": nothing }));
     maps.patch(name, &PatchParams::default(), &patch).await.expect("the settings");
+    automatic::take_down(&site).await;
     site.close().await;
 }
 

@@ -18,7 +18,7 @@ use tiphys_model::{PushProvider, PushTrigger, Trigger, TriggerKind, TriggerName}
 use tiphys_sim::Chance;
 
 use super::automatic::{
-    commit_everything, deployed_once, loop_says, two_apps, until_loop_says, workflows,
+    commit_everything, deployed_once, loop_says, take_down, two_apps, until_loop_says, workflows,
 };
 use super::{CHART_NAMESPACE, kubectl, said};
 use crate::audit::{Mark, Writes};
@@ -155,8 +155,7 @@ pub(crate) async fn start_deployments(world: Arc<World>) {
     configure(&site, &world).await;
     let left: BTreeSet<String> = KINDS.iter().map(|(_, kind)| format!("{kind} hub")).collect();
     assert_eq!(objects(&site).await, left);
-    let (code, stdout, stderr) = said(&world, &["teardown", "-f", file.path(), "--yes"]).await;
-    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    take_down(&site).await;
     assert_eq!(objects(&site).await, BTreeSet::new());
     let bus = site.objects(ARGO, "EventBus", Some(NAMESPACE));
     bus.get("tiphys").await.expect("it is somebody else's");
@@ -256,9 +255,7 @@ pub(crate) async fn are_deployed_whatever_dies(world: Arc<World>) {
 
 /// The bus of somebody else goes, too.
 async fn close(site: Site) {
-    let file = site.platform_file();
-    let (code, stdout, stderr) = said(&site.world, &["teardown", "-f", file.path(), "--yes"]).await;
-    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    take_down(&site).await;
     remove_bus(&site).await;
     site.close().await;
 }
