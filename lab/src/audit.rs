@@ -28,6 +28,8 @@ pub struct Record {
 
 #[derive(Debug, Clone, Deserialize)]
 pub struct User {
+    /// Empty if the request ended before it was known who made it.
+    #[serde(default)]
     pub username: String,
 }
 
@@ -150,6 +152,14 @@ mod tests {
         assert!(record.is_write() && record.succeeded());
         assert!(record.is_about("argoproj.io", "applications"));
         assert_eq!(record.object_ref.as_ref().map(|o| o.name.as_str()), Some("vault"));
+    }
+
+    #[test]
+    fn a_request_that_ended_too_early_is_nobodys() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.log");
+        fs::write(&path, LINE.replace("\"username\":\"admin\"", "") + "\n").unwrap();
+        assert_eq!(read(&path).unwrap()[0].user.username, "");
     }
 
     #[test]

@@ -272,7 +272,7 @@ impl Disruption {
 /// A process of the program in a pod, on this machine: the node is one of its own.
 struct Process {
     pid: String,
-    /// Where the kernel limits the memory of its container.
+    /// In the control group of its container: the limit of its memory.
     memory: PathBuf,
 }
 
@@ -303,23 +303,19 @@ fn executors(pod: &Pod) -> Vec<Process> {
 }
 
 impl Process {
-    /// Takes away the memory that it does not use, until the kernel has ended it for want of more, or it
-    /// has ended by itself.
+    /// Has the kernel end it because its container has no memory left. Another process in the container's
+    /// control group takes all there is; of the two, the kernel ends the one of the pod first.
     async fn run_out_of_memory(&self) {
-        let there = || Path::new("/proc").join(&self.pid).exists();
-        let read = || fs::read_to_string(&self.memory).unwrap_or_default();
-        let mut limit: u64 = read().trim().parse().unwrap_or(512 << 20);
-        for _ in 0..200 {
-            if !there() {
-                return;
-            }
-            // Refused as long as it uses more than that.
-            let less = limit - limit / 10;
-            if fs::write(&self.memory, less.to_string()).is_ok() {
-                limit = less;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
+        let group = self.memory.with_file_name("cgroup.procs");
+        let mut hog = Command::new("sh");
+        hog.args(["-c", "echo $$ > \"$0\" && exec tail /dev/zero"]).arg(group);
+        let mut hog = hog.spawn().expect("sh can be started");
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while Path::new("/proc").join(&self.pid).exists() && Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
+        hog.kill().ok();
+        hog.wait().expect("it has ended");
     }
 }
 
