@@ -90,8 +90,9 @@ impl Watched {
         } else {
             self.up_to_date = None;
         }
+        self.note(client, identity, state, next.clone(), now).await?;
+        // Last: where the platform was configured by an earlier version, it is refused.
         announce(client, state, &root, &next).await?;
-        self.note(client, identity, state, next, now).await?;
         Ok(told)
     }
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use tiphys_assess::status::{
     LastRun, LoopStatus, ScheduleStatus, Situation, State, Status, WebhookStatus,
 };
-use tiphys_cluster::Cause;
+use tiphys_cluster::{Cause, RequestError};
 use tiphys_engine::Leftover;
 use tiphys_evidence::Prober;
 use tiphys_inspect::status;
@@ -60,6 +60,19 @@ fn leftovers(looked: &Looked) -> Result<Option<Vec<String>>, Failure> {
     }
 }
 
+/// What was read; nothing if nobody may read it, or, with a note, if that failed.
+fn allowed<T>(found: Result<T, RequestError>, failed: &str) -> Option<T> {
+    match found {
+        Ok(found) => Some(found),
+        Err(error) => {
+            if error.cause() != Cause::Denied {
+                output::note(&format!("{failed}: {error}"));
+            }
+            None
+        }
+    }
+}
+
 /// The newest run that is over; nothing, if nobody may read records.
 fn last_run(looked: &Looked, status: &Status) -> Result<Option<LastRun>, Failure> {
     let access = looked.args.cluster.access();
@@ -68,15 +81,7 @@ fn last_run(looked: &Looked, status: &Status) -> Result<Option<LastRun>, Failure
         let store = RecordStore::new(&access.client().await?);
         Ok(store.list(namespace, Some(&looked.platform.name)).await)
     })?;
-    let found = match found {
-        Ok(found) => found,
-        Err(error) => {
-            if error.cause() != Cause::Denied {
-                output::note(&format!("cannot read the records of runs: {error}"));
-            }
-            return Ok(None);
-        }
-    };
+    let Some(found) = allowed(found, "cannot read the records of runs") else { return Ok(None) };
     let holder = status.run.as_ref().filter(|run| !run.expired).map(|run| run.holder.as_str());
     let runs = found.into_iter().map(|Found { head, .. }| (state(&head, holder), head));
     let last = runs.into_iter().find(|(state, _)| *state != RunState::Running);
@@ -98,21 +103,14 @@ fn deploy_loop(looked: &Looked) -> Result<Option<LoopStatus>, Failure> {
         let store = LoopStore::new(&access.client().await?);
         Ok(store.get(&platform.argocd.namespace, &platform.name).await)
     })?;
-    match found {
-        Ok(found) => Ok(found.and_then(|state| {
-            let watched = state.is_watched;
-            let status = LoopStatus::new(state.pause, state.seen, Timestamp::now());
-            let status = LoopStatus { asleep: status.asleep && watched, ..status };
-            // A pause counts for schedules too.
-            (watched || status.pause.is_some()).then_some(status)
-        })),
-        Err(error) => {
-            if error.cause() != Cause::Denied {
-                output::note(&format!("cannot tell how automatic deployments stand: {error}"));
-            }
-            Ok(None)
-        }
-    }
+    let found = allowed(found, "cannot tell how automatic deployments stand").flatten();
+    Ok(found.and_then(|state| {
+        let watched = state.is_watched;
+        let status = LoopStatus::new(state.pause, state.seen, Timestamp::now());
+        let status = LoopStatus { asleep: status.asleep && watched, ..status };
+        // A pause counts for schedules too.
+        (watched || status.pause.is_some()).then_some(status)
+    }))
 }
 
 /// What starts runs at certain times; nothing, if nobody may look.
@@ -123,15 +121,7 @@ fn schedules(looked: &Looked) -> Result<Vec<ScheduleStatus>, Failure> {
         let client = access.client().await?;
         Ok(tiphys_workflows::schedules(&client, &platform.argocd.namespace, &platform.name).await)
     })?;
-    let found = match found {
-        Ok(found) => found,
-        Err(error) => {
-            if error.cause() != Cause::Denied {
-                output::note(&format!("cannot tell what starts runs: {error}"));
-            }
-            return Ok(Vec::new());
-        }
-    };
+    let found = allowed(found, "cannot tell what starts runs").unwrap_or_default();
     let now = Timestamp::now();
     let shown = found.into_iter().map(|Scheduled { name, trigger, last }| ScheduleStatus {
         name,
@@ -151,15 +141,7 @@ fn webhooks(looked: &Looked, status: &Status) -> Result<Vec<WebhookStatus>, Fail
         let client = access.client().await?;
         Ok(webhooks::webhooks(&client, &platform.argocd.namespace, &platform.name).await)
     })?;
-    let found = match found {
-        Ok(found) => found,
-        Err(error) => {
-            if error.cause() != Cause::Denied {
-                output::note(&format!("cannot tell what Git servers call: {error}"));
-            }
-            return Ok(Vec::new());
-        }
-    };
+    let found = allowed(found, "cannot tell what Git servers call").unwrap_or_default();
     let seen = status.deploy_loop.as_ref().and_then(|of_loop| of_loop.seen.as_ref());
     let news = seen.and_then(|seen| seen.news.as_ref());
     let shown = found.into_iter().map(|webhook| {
