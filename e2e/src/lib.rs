@@ -1,5 +1,6 @@
 //! What tests on a real cluster have in common: the cluster, and a site of its own for each test.
 
+pub mod forge;
 mod ground;
 mod harness;
 pub mod image;

@@ -18,17 +18,25 @@ struct Module {
     binaries: &'static [(&'static str, &'static str)],
     /// Flags for the linker: upstream's own release builds set versions this way.
     ldflags: &'static str,
+    /// Build tags of what needs C; the others are static, so that images need no libraries.
+    with_c: Option<&'static str>,
 }
 
-const MODULES: [Module; 12] = [
-    Module { folder: "pause", binaries: &[("pause", ".")], ldflags: "-s -w" },
-    Module { folder: "etcd", binaries: &[("etcd", "go.etcd.io/etcd/server/v3")], ldflags: "-s -w" },
+const MODULES: [Module; 13] = [
+    Module { folder: "pause", binaries: &[("pause", ".")], ldflags: "-s -w", with_c: None },
+    Module {
+        folder: "etcd",
+        binaries: &[("etcd", "go.etcd.io/etcd/server/v3")],
+        ldflags: "-s -w",
+        with_c: None,
+    },
     Module {
         folder: "kubernetes",
         binaries: &[("kubernetes", ".")],
         ldflags: "-s -w -X k8s.io/component-base/version.gitVersion=v1.34.4 \
             -X k8s.io/component-base/version.gitMajor=1 \
             -X k8s.io/component-base/version.gitMinor=34",
+        with_c: None,
     },
     Module {
         folder: "tools",
@@ -38,16 +46,19 @@ const MODULES: [Module; 12] = [
             ("kustomize", "sigs.k8s.io/kustomize/kustomize/v5"),
         ],
         ldflags: "-s -w",
+        with_c: None,
     },
     Module {
         folder: "argocd",
         binaries: &[("argocd", "github.com/argoproj/argo-cd/v3/cmd")],
         ldflags: "-s -w -X github.com/argoproj/argo-cd/v3/common.version=3.2.6",
+        with_c: None,
     },
     Module {
         folder: "argocd-3.5",
         binaries: &[("argocd-3.5", "github.com/argoproj/argo-cd/v3/cmd")],
         ldflags: "-s -w -X github.com/argoproj/argo-cd/v3/common.version=3.5.6",
+        with_c: None,
     },
     Module {
         folder: "workflows",
@@ -64,6 +75,7 @@ const MODULES: [Module; 12] = [
             -X github.com/argoproj/argo-workflows/v3.gitTag=v3.7.14 \
             -X github.com/argoproj/argo-workflows/v3.gitCommit=ca37b537cd34d18029146a755bf42a9b2364c49b \
             -X github.com/argoproj/argo-workflows/v3.gitTreeState=clean",
+        with_c: None,
     },
     Module {
         folder: "workflows-4.0",
@@ -79,16 +91,19 @@ const MODULES: [Module; 12] = [
             -X github.com/argoproj/argo-workflows/v4.gitTag=v4.0.7 \
             -X github.com/argoproj/argo-workflows/v4.gitCommit=9aeb47ce10339f4a14819335c6a00027353ba0df \
             -X github.com/argoproj/argo-workflows/v4.gitTreeState=clean",
+        with_c: None,
     },
     Module {
         folder: "events",
         binaries: &[("argo-events", "github.com/argoproj/argo-events/cmd")],
         ldflags: "-s -w -X github.com/argoproj/argo-events.version=v1.9.10",
+        with_c: None,
     },
     Module {
         folder: "nats",
         binaries: &[("nats-server", "github.com/nats-io/nats-server/v2")],
         ldflags: "-s -w",
+        with_c: None,
     },
     Module {
         folder: "commands",
@@ -97,8 +112,16 @@ const MODULES: [Module; 12] = [
             ("yq", "github.com/mikefarah/yq/v4"),
         ],
         ldflags: "-s -w -X main.VERSION=0.36.0",
+        with_c: None,
     },
-    Module { folder: "registry", binaries: &[("registry", ".")], ldflags: "-s -w" },
+    Module { folder: "registry", binaries: &[("registry", ".")], ldflags: "-s -w", with_c: None },
+    Module {
+        folder: "gitea",
+        binaries: &[("gitea", "code.gitea.io/gitea")],
+        ldflags: "-s -w -X main.Version=1.25.2",
+        // Its database.
+        with_c: Some("sqlite sqlite_unlock_notify"),
+    },
 ];
 
 /// The Kubernetes programs that are one binary under several names.
@@ -191,9 +214,9 @@ impl Artifacts {
             ])
             .arg("-o")
             .arg(&half)
+            .args(module.with_c.map(|tags| format!("-tags={tags}")))
             .arg(package)
-            // Static, so that images need no libraries.
-            .env("CGO_ENABLED", "0");
+            .env("CGO_ENABLED", if module.with_c.is_some() { "1" } else { "0" });
         command::run(&mut build)?;
         fs::rename(&half, target).map_err(LabError::file("could not move", target))
     }
@@ -241,6 +264,7 @@ impl Artifacts {
             }
         }
         parts.extend(module.ldflags.as_bytes());
+        parts.extend(module.with_c.unwrap_or_default().as_bytes());
         Ok(short_digest(&parts))
     }
 

@@ -16,6 +16,7 @@ mod disk;
 mod error;
 mod events;
 pub mod git;
+mod gitea;
 mod go;
 mod home;
 mod kubeconfig;
@@ -35,6 +36,7 @@ pub use cluster::{Cluster, Registry, Status};
 pub use containers::PAUSE_IMAGE;
 pub use error::LabError;
 pub use events::{NATS_ADDRESS, NATS_IMAGE};
+pub use gitea::Gitea;
 pub use home::Home;
 pub use workflows::WorkflowsVersion;
 

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tiphys_model::platform::{AppType, Hold, Retry, Timeouts, WorkflowMode};
-use tiphys_model::{Criterion, DeployMode, Trigger};
+use tiphys_model::{CommitStatus, Criterion, DeployMode, Trigger};
 
 pub use behaviour::Behaviour;
 
@@ -47,6 +47,8 @@ pub struct PlatformRepository {
     pub carries_its_file: bool,
     pub workflows: WorkflowMode,
     pub deploy: DeployMode,
+    /// Only provider, API and link are written: the rest follows from `repo_url` and `name`.
+    pub commit_status: Option<CommitStatus>,
     pub triggers: Vec<Trigger>,
     pub apps: Vec<AppSource>,
 }
@@ -89,6 +91,7 @@ impl PlatformRepository {
             carries_its_file: false,
             workflows: WorkflowMode::default(),
             deploy: DeployMode::default(),
+            commit_status: None,
             triggers: Vec::new(),
             apps: Vec::new(),
         }

@@ -2,6 +2,7 @@
 //! Git has is compared with what is deployed, so no event can be lost, and a burst of commits is one
 //! deployment.
 
+pub mod commit;
 pub mod outcome;
 #[cfg(test)]
 mod tests;

@@ -18,6 +18,7 @@ use tiphys_model::platform::Hold as HoldPolicy;
 use tiphys_model::{AppIx, AppName, Health, Plan, PlatformName, Role, Scope, SyncStatus};
 use tiphys_run::{Action, Initiator, Observation, Operation, Stamp};
 
+use crate::deploy_loop::commit::Told;
 use crate::deploy_loop::{Pause, SeenByLoop};
 pub use checklist::{Answer, Check, Known, checklist};
 pub use judge::{Judgement, State};
@@ -144,6 +145,9 @@ pub struct LoopStatus {
     pub seen: Option<SeenByLoop>,
     /// Nobody has looked for so long that the loop is not there.
     pub asleep: bool,
+    /// What the Git server was told of the last commit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told: Option<Told>,
 }
 
 impl LoopStatus {
@@ -154,7 +158,7 @@ impl LoopStatus {
     pub fn new(pause: Option<Pause>, seen: Option<SeenByLoop>, now: Timestamp) -> Self {
         let since = seen.as_ref().map(|seen| now.duration_since(seen.at));
         let asleep = since.is_none_or(|since| since > Self::SILENCE);
-        LoopStatus { pause, seen, asleep }
+        LoopStatus { pause, seen, asleep, told: None }
     }
 }
 

@@ -130,6 +130,16 @@ pub fn deploy_loop(argocd: &str, platform: &PlatformName) -> String {
     format!("tiphys.{argocd}.{platform}.deploy-loop")
 }
 
+/// The Secret, in the namespace of the chart, with which the deploy loop sets commit statuses.
+#[must_use]
+pub fn commit_status(argocd: &str, platform: &PlatformName) -> String {
+    format!("tiphys.{argocd}.{platform}.commit-status")
+}
+
+/// Its keys: what the loop shows to the Git server, and the certificates that the server is known by.
+pub const STATUS_TOKEN: &str = "token";
+pub const STATUS_AUTHORITY: &str = "ca.crt";
+
 /// The CronWorkflow of a trigger. Argo Workflows makes names of workflows, pods and hosts out of this
 /// one, so it is short and has no dots; digits tell platforms apart that have the same beginning.
 #[must_use]

@@ -5,6 +5,7 @@
 //! cannot be. What is as it should be is not written again.
 
 mod check;
+mod commit_status;
 mod deploy_loop;
 mod given_token;
 mod hold_policy;
@@ -16,6 +17,7 @@ mod namespaces;
 pub(crate) mod objects;
 mod projects;
 mod push;
+mod removal;
 mod remove;
 mod repositories;
 mod retry;
@@ -42,6 +44,7 @@ use tiphys_model::{Exit, Explain, Explanation, Platform};
 
 use crate::mounted::Mounted;
 pub use check::DesiredError;
+pub use commit_status::CommitStatusError;
 pub use given_token::GivenToken;
 use given_token::given_token;
 pub use intent::IntentError;
@@ -60,7 +63,7 @@ pub use retry::TokenUpdateError;
 use retry::again;
 pub use roles::{Grants, grants};
 pub use rotate::rotate;
-use tiphys_cluster::names::{FIELD_MANAGER, Purpose};
+use tiphys_cluster::names::{FIELD_MANAGER, Purpose, SYSTEM_NAMESPACE};
 use tiphys_cluster::{RequestError, encoded};
 pub use tokens::TokenError;
 use tokens::TokenIssuer;
@@ -130,6 +133,7 @@ pub enum ConfigureError {
     Installation(#[from] InstallationError),
     Intent(#[from] IntentError),
     Push(#[from] PushError),
+    CommitStatus(#[from] CommitStatusError),
     Request(#[from] RequestError),
     /// The root app has automated sync.
     Automated {
@@ -146,6 +150,7 @@ impl Explain for ConfigureError {
             ConfigureError::Installation(error) => error.explain(),
             ConfigureError::Intent(error) => error.explain(),
             ConfigureError::Push(error) => error.explain(),
+            ConfigureError::CommitStatus(error) => error.explain(),
             ConfigureError::Request(error) => error.explain(),
             ConfigureError::Automated { object } => Explanation::new(
                 Exit::Configuration,
@@ -171,8 +176,10 @@ pub async fn configure(
     installation::check(client, &platform.argocd.namespace).await?;
     let shared = projects::shared(client, platform).await?;
     let mut desired = objects::desired(platform, mounted, &shared);
+    let pushes = push::objects(client, platform, mounted).await?;
+    let token = commit_status::object(client, platform, mounted).await?;
     let file = stored_file::object(client, platform, files).await?;
-    for object in push::objects(client, platform, mounted).await?.into_iter().chain(file) {
+    for object in pushes.into_iter().chain(token).chain(file) {
         // The Application stays the last one.
         let one = Desired { manager: FIELD_MANAGER.to_owned(), object };
         desired.insert(desired.len().saturating_sub(1), one);
@@ -197,7 +204,8 @@ pub async fn configure(
         }
     }
     let webhook = webhook::intent(client, platform, mounted).await?;
-    let removals = triggers::removals(client, platform).await?;
+    let mut removals = triggers::removals(client, platform).await?;
+    removals.extend(commit_status::removal(client, platform).await?);
     let mut tokens = tried_tokens(client, platform).await?;
     if mode == Mode::Apply {
         for intent in &intents {
@@ -217,7 +225,7 @@ pub async fn configure(
         }
     }
     let all = intents.into_iter().chain(tokens).chain(webhook);
-    let removed = removals.into_iter().map(triggers::Removal::into_change);
+    let removed = removals.into_iter().map(removal::Removal::into_change);
     let changes = all.map(Intent::into_change).chain(removed).collect();
     Ok(Configured { changes, left_out, given_token: given_token(client, platform).await? })
 }
@@ -236,7 +244,8 @@ async fn tried(
         is_namespace(&change.kind, &change.name) && change.outcome == Outcome::Created
     });
     let dispensable = match namespace.as_deref() {
-        None => Some(desired.object.clone()),
+        // That of the chart, which may come later.
+        None | Some(SYSTEM_NAMESPACE) => Some(desired.object.clone()),
         Some(namespace) if OWN_NAMESPACES.contains(&namespace) => Some(desired.object.clone()),
         Some(_) => None,
     };

@@ -1,9 +1,9 @@
-//! Reading from servers outside the cluster, over TLS that is verified.
+//! Requests to servers outside the cluster, over TLS that is verified.
 
 use std::time::Duration;
 
 use http::{HeaderMap, Method, Request, StatusCode, Uri, header};
-use http_body_util::{BodyExt, Empty, Limited};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
@@ -22,10 +22,14 @@ use tiphys_model::chain;
 const MOST_REDIRECTS: usize = 5;
 /// How long one answer may take, with all of its body.
 const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(60);
+/// The same for a little that is posted: who does that has other work to do.
+const POST_TIMEOUT: Duration = Duration::from_secs(5);
+/// What a server says to something that was posted. More is an error.
+const MOST_ANSWER: usize = 1 << 20;
 
 /// A client that knows the authorities of this machine, and one more if it is given.
 pub struct Https {
-    client: Client<HttpsConnector<HttpConnector>, Empty<Bytes>>,
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
 }
 
 /// What a server has answered.
@@ -64,6 +68,8 @@ impl Authorization {
 struct Ask<'a> {
     accept: Option<&'a str>,
     authorization: Option<&'a Authorization>,
+    /// JSON to post; nothing is posted without it.
+    body: Option<&'a str>,
     most_bytes: usize,
 }
 
@@ -106,9 +112,21 @@ impl Https {
         authorization: Option<&Authorization>,
         most_bytes: usize,
     ) -> Result<Answer, Unanswered> {
-        let all = self.follow(url, Ask { accept, authorization, most_bytes });
-        let late = |_| format!("no answer within {} s", DOWNLOAD_TIMEOUT.as_secs());
-        tokio::time::timeout(DOWNLOAD_TIMEOUT, all).await.map_err(late)?
+        let ask = Ask { accept, authorization, body: None, most_bytes };
+        within(DOWNLOAD_TIMEOUT, self.follow(url, ask)).await
+    }
+
+    /// Posts JSON. Redirects are not followed: they lead to something else than what was to be changed.
+    pub async fn post(
+        &self,
+        url: &str,
+        authorization: &Authorization,
+        body: &str,
+    ) -> Result<Answer, Unanswered> {
+        let uri: Uri = url.parse().map_err(|error| format!("{url}: {error}"))?;
+        let authorization = Some(authorization);
+        let ask = Ask { accept: None, authorization, body: Some(body), most_bytes: MOST_ANSWER };
+        within(POST_TIMEOUT, self.exchange(&uri, ask)).await
     }
 
     async fn follow(&self, url: &str, ask: Ask<'_>) -> Result<Answer, Unanswered> {
@@ -128,17 +146,20 @@ impl Https {
     }
 
     async fn exchange(&self, uri: &Uri, ask: Ask<'_>) -> Result<Answer, Unanswered> {
-        let mut request = Request::builder()
-            .method(Method::GET)
-            .uri(uri)
-            .header(header::USER_AGENT, agent::PROGRAM);
+        let method = if ask.body.is_some() { Method::POST } else { Method::GET };
+        let mut request =
+            Request::builder().method(method).uri(uri).header(header::USER_AGENT, agent::PROGRAM);
         if let Some(accept) = ask.accept {
             request = request.header(header::ACCEPT, accept);
         }
         if let Some(authorization) = ask.authorization {
             request = request.header(header::AUTHORIZATION, authorization.header()?);
         }
-        let request = request.body(Empty::new()).map_err(|error| chain(&error))?;
+        if ask.body.is_some() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        let body = Bytes::copy_from_slice(ask.body.unwrap_or_default().as_bytes());
+        let request = request.body(Full::new(body)).map_err(|error| chain(&error))?;
         let answer = self.client.request(request).await.map_err(|error| chain(&error))?;
         let (head, body) = answer.into_parts();
         // Of an answer that leads elsewhere, only where to counts.
@@ -150,6 +171,14 @@ impl Https {
         };
         Ok(Answer { status: head.status, headers: head.headers, body })
     }
+}
+
+async fn within<T>(
+    limit: Duration,
+    answer: impl Future<Output = Result<T, Unanswered>>,
+) -> Result<T, Unanswered> {
+    let late = |_| format!("no answer within {} s", limit.as_secs());
+    tokio::time::timeout(limit, answer).await.map_err(late)?
 }
 
 /// Where a redirect leads: a whole address, or a path on the same server.

@@ -27,6 +27,8 @@ pub struct Mounted {
     pub registry_authority: Option<String>,
     /// What Git servers sign their calls of Argo CD's webhook with.
     pub webhook_secret: Option<SecretString>,
+    /// What commit statuses are set with.
+    pub status_token: Option<SecretString>,
     /// How many files there are for the DNS provider. What they must be only the provider knows.
     pub dns: usize,
 }
@@ -119,6 +121,7 @@ impl Mounted {
             registry: docker.map(SecretString::from),
             registry_authority: text(&registry.join("ca.crt"))?,
             webhook_secret: webhook_secret(&folder.join("argocd/webhook-secret"))?,
+            status_token: text(&own.join("status-token"))?.map(|token| trimmed(&token.into())),
             dns: files(&folder.join("dns"))?,
         })
     }

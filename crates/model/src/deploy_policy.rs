@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::commit_status::CommitStatus;
 use crate::cron::{Cron, CronError};
 use crate::duration;
 
@@ -40,6 +41,9 @@ pub struct DeployPolicy {
     /// The deploy loop starts deployments only while one of these is open; without any, always.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<AllowWindow>,
+    /// Where commits show what became of their deployment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit_status: Option<CommitStatus>,
 }
 
 impl DeployPolicy {
@@ -135,7 +139,11 @@ mod tests {
         let window = |(schedule, hours, zone): &(&str, u64, Option<&str>)| {
             AllowWindow::new(Cron::new(schedule, *zone).unwrap(), Duration::from_secs(hours * 3600))
         };
-        DeployPolicy { mode: DeployMode::Automatic, allow: windows.iter().map(window).collect() }
+        DeployPolicy {
+            mode: DeployMode::Automatic,
+            allow: windows.iter().map(window).collect(),
+            ..DeployPolicy::default()
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 pub mod api_server;
 pub mod bootstrap;
+pub mod commit_status;
 pub mod criterion;
 pub mod cron;
 pub mod deploy_policy;
@@ -26,6 +27,7 @@ pub mod trigger;
 
 pub use api_server::ApiServer;
 pub use bootstrap::Bootstrap;
+pub use commit_status::{CommitStatus, StatusProvider};
 pub use criterion::Criterion;
 pub use cron::{Cron, CronError};
 pub use deploy_policy::{AllowWindow, DeployMode, DeployPolicy};

@@ -1,12 +1,11 @@
 //! The status of a platform, as people read it: root causes first.
 
+mod automation;
+
 use std::fmt;
 
 use anstyle::Style;
-use tiphys_assess::deploy_loop::{News, Pause, short};
-use tiphys_assess::status::{
-    AppStatus, LastRun, LoopStatus, RootCause, ScheduleStatus, State, Status, WebhookStatus,
-};
+use tiphys_assess::status::{AppStatus, LastRun, RootCause, State, Status};
 use tiphys_model::{AppName, Health, Scope, SyncStatus};
 
 use crate::clock::took;
@@ -37,9 +36,11 @@ impl fmt::Display for StatusReport<'_> {
         hold(f, status)?;
         run(f, status)?;
         last_run(f, status)?;
-        deploy_loop(f, status)?;
-        schedules(f, &status.schedules)?;
-        webhooks(f, &status.webhooks)?;
+        if let Some(status) = &status.deploy_loop {
+            automation::deploy_loop(f, status)?;
+        }
+        automation::schedules(f, &status.schedules)?;
+        automation::webhooks(f, &status.webhooks)?;
         causes(f, &status.root_causes)?;
         bypasses(f, status)?;
         writeln!(f)?;
@@ -139,59 +140,6 @@ fn last_run(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {
     let started = started.strftime("%Y-%m-%d %H:%M:%SZ");
     let label = paint(FAINT, "last run:");
     writeln!(f, "{label} {}{of} {state}{took}, began {started} ({run})", action.as_str())
-}
-
-fn deploy_loop(f: &mut fmt::Formatter<'_>, status: &Status) -> fmt::Result {
-    let Some(LoopStatus { pause, seen, asleep }) = &status.deploy_loop else { return Ok(()) };
-    let label = paint(FAINT, "automatic deployments:");
-    let since = seen.as_ref().map(|seen| format!(" since {:.0}", seen.at));
-    if let Some(Pause { by, at, reason }) = pause {
-        let reason = reason.as_ref().map(|reason| format!(": {}", one_line(reason)));
-        let word = paint(WARNING, "paused");
-        let by = one_line(by);
-        return writeln!(f, "{label} {word} by {by} since {at:.0}{}", reason.unwrap_or_default());
-    }
-    match seen {
-        Some(seen) if !asleep => writeln!(f, "{label} {}", one_line(&seen.next.to_string())),
-        Some(_) | None => {
-            let since = since.unwrap_or_default();
-            let word = paint(WARNING, "nobody has looked");
-            writeln!(f, "{label} {word}{since}: check the Deployment tiphys-serve in tiphys-system")
-        }
-    }
-}
-
-fn schedules(f: &mut fmt::Formatter<'_>, schedules: &[ScheduleStatus]) -> fmt::Result {
-    for ScheduleStatus { name, action, scope, last, next } in schedules {
-        let of = match scope {
-            Scope::Platform => String::new(),
-            scope @ Scope::Parts(_) => format!(" of {scope}"),
-        };
-        let next = next.map_or("never again".to_owned(), |next| format!("next at {next:.0}"));
-        let last = last.map(|last| format!(", last at {last:.0}")).unwrap_or_default();
-        let label = paint(FAINT, "schedule");
-        writeln!(f, "{label} {}: {action}{of}, {next}{last}", one_line(name))?;
-    }
-    Ok(())
-}
-
-fn webhooks(f: &mut fmt::Formatter<'_>, webhooks: &[WebhookStatus]) -> fmt::Result {
-    for WebhookStatus { name, provider, address, last, missed } in webhooks {
-        let (label, name) = (paint(FAINT, "webhook"), one_line(name));
-        let last =
-            last.map_or("never called".to_owned(), |last| format!("last called at {last:.0}"));
-        writeln!(f, "{label} {name}: {provider}, {}, {last}", one_line(address))?;
-        if let Some(News { revision, at }) = missed {
-            let warning = paint(WARNING, "warning:");
-            let revision = one_line(short(revision));
-            writeln!(
-                f,
-                "{warning} no call of {name} for {revision}, found at {at:.0}: check the webhook in the Git \
-                 server, and run `tiphys triggers test {name}`"
-            )?;
-        }
-    }
-    Ok(())
 }
 
 fn causes(f: &mut fmt::Formatter<'_>, causes: &[RootCause]) -> fmt::Result {
@@ -310,9 +258,13 @@ fn names(all: &[AppName]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use jiff::{SignedDuration, Timestamp};
-    use tiphys_assess::deploy_loop::{Next, SeenByLoop};
-    use tiphys_assess::status::{Authority, Bypass, HoldStatus, PlatformPhase, RunStatus};
+    use jiff::Timestamp;
+    use tiphys_assess::deploy_loop::News;
+    use tiphys_assess::deploy_loop::commit::{CommitState, Told};
+    use tiphys_assess::status::{
+        Authority, Bypass, HoldStatus, LoopStatus, PlatformPhase, RunStatus, ScheduleStatus,
+        WebhookStatus,
+    };
     use tiphys_model::PlatformName;
     use tiphys_model::platform::Hold;
     use tiphys_run::Action;
@@ -381,7 +333,14 @@ mod tests {
                 state: "failed".to_owned(),
                 took_ms: Some(62_000),
             }),
-            deploy_loop: Some(LoopStatus::new(None, None, Timestamp::UNIX_EPOCH)),
+            deploy_loop: Some(LoopStatus {
+                told: Some(Told {
+                    revision: "0123456789abcdef0123456789abcdef01234567".to_owned(),
+                    state: CommitState::Failed,
+                    refused: Some("401 Unauthorized:\nBad credentials".to_owned()),
+                }),
+                ..LoopStatus::new(None, None, Timestamp::UNIX_EPOCH)
+            }),
             schedules: vec![ScheduleStatus {
                 name: "nightly".to_owned(),
                 action: "validate",
@@ -427,37 +386,7 @@ mod tests {
         }
     }
 
-    #[test]
-    fn automatic_deployments_are_shown_in_one_line() {
-        let at: Timestamp = "2026-11-19T12:00:00Z".parse().unwrap();
-        let next = Next::UpToDate { revision: "1.2.3".to_owned() };
-        let seen = SeenByLoop::new(at, "tiphys on pod-7", next, None);
-        let pause = |reason: Option<&str>| Pause {
-            by: "alice".to_owned(),
-            at,
-            reason: reason.map(str::to_owned),
-        };
-        let minutes = |minutes: i64| at + SignedDuration::from_mins(minutes);
-        let line = |pause, seen, now| {
-            let deploy_loop = Some(LoopStatus::new(pause, seen, now));
-            let text = plain(&StatusReport(&Status { deploy_loop, ..well() }));
-            text.lines()
-                .find_map(|line| line.strip_prefix("automatic deployments: "))
-                .unwrap()
-                .to_owned()
-        };
-        let seen = || Some(seen.clone());
-        assert_eq!(line(None, seen(), minutes(2)), "1.2.3 is deployed");
-        let nobody = "check the Deployment tiphys-serve in tiphys-system";
-        let asleep = format!("nobody has looked since 2026-11-19T12:00:00Z: {nobody}");
-        assert_eq!(line(None, seen(), minutes(4)), asleep);
-        assert_eq!(line(None, None, at), format!("nobody has looked: {nobody}"));
-        let paused = "paused by alice since 2026-11-19T12:00:00Z";
-        assert_eq!(line(Some(pause(None)), seen(), at), paused);
-        assert_eq!(line(Some(pause(Some("an\naudit"))), None, at), format!("{paused}: an audit"));
-    }
-
-    fn plain(text: &impl ToString) -> String {
+    pub(super) fn plain(text: &impl ToString) -> String {
         let styled = text.to_string();
         let mut parts = styled.split('\u{1b}');
         let first = parts.next().unwrap_or_default().to_owned();

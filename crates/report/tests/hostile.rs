@@ -4,6 +4,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use tiphys_assess::deploy_loop::commit::{CommitState, Told};
 use tiphys_assess::deploy_loop::{News, Pause};
 use tiphys_assess::preflight::cluster::{Inventory, Node};
 use tiphys_assess::preflight::resources::Resources;
@@ -171,6 +172,11 @@ fn status(text: &str) -> Status {
             }),
             seen: None,
             asleep: true,
+            told: Some(Told {
+                revision: text.to_owned(),
+                state: CommitState::Failed,
+                refused: Some(text.to_owned()),
+            }),
         }),
         schedules: vec![ScheduleStatus {
             name: text.to_owned(),

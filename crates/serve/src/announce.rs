@@ -39,7 +39,10 @@ pub(crate) async fn announce(
 }
 
 /// What failed first in the last deployment of the whole platform, if its record says so.
-async fn cause(client: &Client, state: &LoopState) -> Result<Option<String>, RequestError> {
+pub(crate) async fn cause(
+    client: &Client,
+    state: &LoopState,
+) -> Result<Option<String>, RequestError> {
     let records = RecordStore::new(client);
     let found = records.list(&state.argocd, Some(&state.platform)).await?;
     let last = found.iter().find(|found| {

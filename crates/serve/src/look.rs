@@ -10,7 +10,7 @@ use tiphys_assess::deploy_loop::outcome::Outcome;
 use tiphys_assess::deploy_loop::{Git, Look, Next};
 use tiphys_cluster::names::{self, FIELD_MANAGER, OUTCOME, OUTCOME_REVISION};
 use tiphys_cluster::{Cause, RequestError};
-use tiphys_model::{DeployPolicy, SyncStatus};
+use tiphys_model::{CommitStatus, DeployPolicy, SyncStatus};
 use tiphys_state::deploy_loop::LoopState;
 use tiphys_state::graph::{GraphError, GraphStore};
 use tiphys_state::lease;
@@ -89,13 +89,13 @@ pub(crate) async fn annotate_root(
     patched.map(|_| ()).map_err(RequestError::because(format!("cannot annotate `{name}`")))
 }
 
-/// What is to be done, as everything is now.
+/// What is to be done, as everything is now, and where commits show that.
 pub(crate) async fn next(
     client: &Client,
     state: &LoopState,
     git: &Git,
     now: Timestamp,
-) -> Result<Next, LoopError> {
+) -> Result<(Next, Option<CommitStatus>), LoopError> {
     let store = GraphStore::new(client, &state.argocd, &state.platform);
     let graph = store.read().await?;
     let policy: Option<&DeployPolicy> = graph.as_ref().and_then(|graph| graph.deploy_policy());
@@ -109,16 +109,17 @@ pub(crate) async fn next(
         attempts: state.attempts.as_ref(),
         ended: None,
     };
+    let shown = policy.and_then(|policy| policy.commit_status.clone());
     // The rest is asked only where it matters.
     if !matches!(Next::of(look), Next::Deploy { .. } | Next::BackOff { .. } | Next::Closed { .. }) {
-        return Ok(Next::of(look));
+        return Ok((Next::of(look), shown));
     }
     let busy = busy(client, state).await?;
     let ended = match &state.attempts {
         Some(attempts) => workflows::ended_at(client, &attempts.workflow).await?,
         None => None,
     };
-    Ok(Next::of(Look { busy: busy.as_deref(), ended, ..look }))
+    Ok((Next::of(Look { busy: busy.as_deref(), ended, ..look }), shown))
 }
 
 /// Who deploys or removes the platform, or waits to.

@@ -16,6 +16,7 @@ use tiphys_workflows::{Submission, submit};
 use tokio::time::Instant;
 
 use crate::announce::announce;
+use crate::commits::Commits;
 use crate::leader::Said;
 use crate::look::{LoopError, Root, next, refresh};
 
@@ -34,6 +35,7 @@ pub(crate) struct Watched {
     said: String,
     noted: Option<(Next, Instant)>,
     refreshed: Option<Instant>,
+    commits: Commits,
 }
 
 impl Watched {
@@ -72,9 +74,9 @@ impl Watched {
         let now = Timestamp::now();
         let root = Root::read(client, state).await?;
         self.refresh_if_due(client, state, &root, now).await?;
-        let next = match &root.git {
+        let (next, shown) = match &root.git {
             Git::At(revision) if self.is_up_to_date(revision) => {
-                Next::UpToDate { revision: revision.clone() }
+                (Next::UpToDate { revision: revision.clone() }, None)
             }
             git => next(client, state, git, now).await?,
         };
@@ -91,6 +93,9 @@ impl Watched {
             self.up_to_date = None;
         }
         self.note(client, identity, state, next.clone(), now).await?;
+        if let Some(shown) = &shown {
+            self.commits.show(client, state, shown, &next).await?;
+        }
         // Last: where the platform was configured by an earlier version, it is refused.
         announce(client, state, &root, &next).await?;
         Ok(told)

@@ -4,7 +4,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema};
 use tiphys_model::bootstrap::Installer;
 use tiphys_model::platform::AppType;
-use tiphys_model::{PushProvider, TriggerAction};
+use tiphys_model::{PushProvider, StatusProvider, TriggerAction};
 
 use crate::document::criteria::STATUS_CODES;
 use crate::document::deploy::{DeployDocument, DeployObject};
@@ -114,6 +114,10 @@ pub(crate) fn trigger_action(_: &mut SchemaGenerator) -> Schema {
 
 pub(crate) fn push_provider(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "enum": PushProvider::ALL.map(PushProvider::as_str) })
+}
+
+pub(crate) fn status_provider(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "enum": StatusProvider::ALL.map(StatusProvider::as_str) })
 }
 
 /// A name with `*` in it is one with letters in their place.

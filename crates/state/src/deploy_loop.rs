@@ -10,6 +10,7 @@ use kube::{Api, Client, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tiphys_assess::deploy_loop::commit::Told;
 use tiphys_assess::deploy_loop::{Attempts, Pause, SeenByLoop};
 use tiphys_cluster::names::{
     self, ARGOCD_LABEL, FIELD_MANAGER, LOOP_LABEL, NAMESPACE, PLATFORM_LABEL,
@@ -20,6 +21,7 @@ use tiphys_model::PlatformName;
 const PAUSE: &str = "pause";
 const ATTEMPTS: &str = "attempts";
 const SEEN: &str = "seen";
+const TOLD: &str = "told";
 
 /// Where it is kept.
 #[derive(Clone)]
@@ -37,6 +39,8 @@ pub struct LoopState {
     pub pause: Option<Pause>,
     pub attempts: Option<Attempts>,
     pub seen: Option<SeenByLoop>,
+    /// What the Git server was told of commits.
+    pub told: Option<Told>,
 }
 
 impl LoopStore {
@@ -97,6 +101,15 @@ impl LoopStore {
         self.set(argocd, platform, SEEN, Some(seen)).await
     }
 
+    pub async fn note_told(
+        &self,
+        argocd: &str,
+        platform: &PlatformName,
+        told: &Told,
+    ) -> Result<(), RequestError> {
+        self.set(argocd, platform, TOLD, Some(told)).await
+    }
+
     async fn set(
         &self,
         argocd: &str,
@@ -132,6 +145,7 @@ impl LoopState {
             pause: read(data, PAUSE),
             attempts: read(data, ATTEMPTS),
             seen: read(data, SEEN),
+            told: read(data, TOLD),
             platform,
             argocd,
         })

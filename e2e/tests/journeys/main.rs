@@ -155,6 +155,11 @@ fn in_the_cluster() -> Vec<Case> {
             workflows::notifications::tell_what_deployments_come_to,
         ),
         Case::new("schedules_start_runs", workflows::schedules::start_runs),
+        Case::new(
+            "commits_show_what_became_of_them",
+            workflows::statuses::show_what_became_of_commits,
+        )
+        .soak(),
         Case::new("pushes_start_deployments", workflows::webhooks::start_deployments)
             .disruptive()
             .soak(),

@@ -4,6 +4,7 @@ pub(crate) mod automatic;
 pub(crate) mod nodes;
 pub(crate) mod notifications;
 pub(crate) mod schedules;
+pub(crate) mod statuses;
 pub(crate) mod survival;
 pub(crate) mod webhooks;
 

@@ -31,13 +31,12 @@ spec:
         root = scalar(&platform.root_project),
     );
     let mode = Some(platform.workflows).filter(|mode| *mode != WorkflowMode::default());
-    let deploy = Some(platform.deploy).filter(|mode| *mode != DeployMode::default());
     let settings = [
         ("hold", platform.hold.map(|hold| hold.as_str().to_owned())),
         ("concurrency", platform.concurrency.map(|number| number.to_string())),
         ("timeout", platform.timeout.map(duration::format)),
         ("workflows", mode.map(|mode| mode.as_str().to_owned())),
-        ("deploy", deploy.map(|mode| mode.as_str().to_owned())),
+        ("deploy", deploy_text(platform)),
     ];
     for (name, value) in settings {
         text.extend(value.map(|value| format!("  {name}: {value}\n")));
@@ -59,6 +58,19 @@ spec:
         text.extend(apps.map(app_text));
     }
     text
+}
+
+fn deploy_text(platform: &PlatformRepository) -> Option<String> {
+    let mode = platform.deploy.as_str();
+    if let Some(status) = &platform.commit_status {
+        let mut fields = json!({ "provider": status.provider.as_str(), "api": status.api });
+        if let Some(link) = &status.link {
+            fields["link"] = link.as_str().into();
+        }
+        // What JSON says, YAML reads.
+        return Some(json!({ "mode": mode, "commitStatus": fields }).to_string());
+    }
+    (platform.deploy != DeployMode::default()).then(|| mode.to_owned())
 }
 
 fn trigger_text(Trigger { name, kind }: &Trigger) -> String {
@@ -121,8 +133,8 @@ mod tests {
     use tiphys_model::criterion::ResourceCriterion;
     use tiphys_model::platform::{Backoff, Hold, Retry, Timeouts};
     use tiphys_model::{
-        Criterion, Cron, Platform, PushProvider, PushTrigger, ScheduleTrigger, TriggerAction,
-        TriggerName,
+        CommitStatus, Criterion, Cron, Platform, PushProvider, PushTrigger, ScheduleTrigger,
+        StatusProvider, TriggerAction, TriggerName,
     };
     use tiphys_spec::{Source, Sources};
 
@@ -154,13 +166,20 @@ mod tests {
             name: "ceph".to_owned(),
             namespace: None,
         })];
-        let mut written = PlatformRepository::new("p", "ssh://git@example.org/p.git")
+        let mut written = PlatformRepository::new("p", "ssh://git@example.org/team/p.git")
             .with(AppSource::new("1e3", Behaviour::Empty))
             .with(vault.clone());
         written.hold = Some(Hold::Always);
         written.concurrency = Some(3);
         written.timeout = Some(Duration::from_secs(600));
         written.deploy = DeployMode::Automatic;
+        written.commit_status = Some(CommitStatus {
+            provider: StatusProvider::GitLab,
+            api: "https://git.example/api".to_owned(),
+            repository: "team/p".to_owned(),
+            context: "tiphys/p".to_owned(),
+            link: Some("https://page.example/?a=b".to_owned()),
+        });
         let trigger = |name, kind| Trigger { name: TriggerName::parse(name).unwrap(), kind };
         let schedule = ScheduleTrigger {
             at: Cron::new("0 3 * * *", Some("Europe/Berlin")).unwrap(),
@@ -180,6 +199,7 @@ mod tests {
         assert_eq!(platform.policies.hold, Hold::Always);
         assert_eq!(platform.policies.concurrency.get(), 3);
         assert_eq!(platform.policies.timeout, Duration::from_secs(600));
+        assert_eq!(platform.deploy.commit_status, written.commit_status);
         assert_eq!(platform.triggers, written.triggers);
         let app = &platform.apps[1];
         assert_eq!(app.stack.as_str(), "security");

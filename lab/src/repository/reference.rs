@@ -54,6 +54,7 @@ impl PlatformRepository {
             carries_its_file: false,
             workflows: platform.workflows,
             deploy: platform.deploy.mode,
+            commit_status: platform.deploy.commit_status.clone(),
             triggers: platform.triggers.clone(),
             apps: apps.collect(),
         })

@@ -11,7 +11,7 @@ fn at(seconds: i64) -> Timestamp {
 }
 
 fn automatic() -> DeployPolicy {
-    DeployPolicy { mode: DeployMode::Automatic, allow: Vec::new() }
+    DeployPolicy { mode: DeployMode::Automatic, ..DeployPolicy::default() }
 }
 
 fn tried(revision: &str, count: u32) -> Attempts {

@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn a_root_app_is_refreshed_and_annotated_and_not_changed() {
-        let deploy = DeployPolicy { mode: DeployMode::Automatic, allow: Vec::new() };
+        let deploy = DeployPolicy { mode: DeployMode::Automatic, ..DeployPolicy::default() };
         let platform = Platform { deploy, ..platform("prod") };
         let [policy, _] = policy(&platform).unwrap();
         let root = |annotations: Value| {

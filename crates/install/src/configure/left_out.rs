@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 use tiphys_cluster::Cause;
+use tiphys_cluster::names::SYSTEM_NAMESPACE;
 use tiphys_model::Explain;
 
 use super::intent::IntentError;
@@ -49,6 +50,9 @@ pub(super) fn left_out_because(object: &Value, error: IntentError) -> Result<Lef
     let IntentError::Request(request) = error else { return Err(error) };
     let why = match request.cause() {
         Cause::Denied => request.explain().why,
+        Cause::NotFound if object["metadata"]["namespace"] == SYSTEM_NAMESPACE => {
+            format!("the namespace {SYSTEM_NAMESPACE} does not exist: install the chart first")
+        }
         Cause::NotFound => "the cluster does not have this kind".to_owned(),
         Cause::Conflict | Cause::Unreachable | Cause::Other => return Err(request.into()),
     };

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Map, json};
-use tiphys_model::{Explain, Explanation, Platform};
+use tiphys_model::{DeployPolicy, Explain, Explanation, Platform};
 
 use super::keys::{self, ARGOCD_SECRET};
 use super::retry::{TokenUpdateError, again};
 use super::trust::AUTHORITIES;
-use super::{roles, tokens, triggers};
+use super::{commit_status, roles, tokens, triggers};
 use crate::definitions::{self, SETTINGS};
 use tiphys_cluster::names::{self, FIELD_MANAGER, MANAGED_BY, PLATFORM_LABEL, Purpose};
 use tiphys_cluster::{RequestError, delete, dynamic};
@@ -84,6 +84,11 @@ pub async fn remove(
     // The platform as it was deployed knows no triggers, so these are all of them.
     let without = Platform { triggers: Vec::new(), ..platform.clone() };
     for removal in triggers::removals(client, &without).await? {
+        removal.carry_out().await?;
+    }
+    // From now on, nobody wants statuses.
+    let without = Platform { deploy: DeployPolicy::default(), ..platform.clone() };
+    if let Some(removal) = commit_status::removal(client, &without).await? {
         removal.carry_out().await?;
     }
     let argocd = &platform.argocd.namespace;

@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use kube::api::ApiResource;
 use kube::core::GroupVersionKind;
@@ -156,7 +158,10 @@ fn starting(platform: &Platform) -> Grants {
         any("", "configmaps", &["get", "list"]),
         only("", "configmaps", &[&kept], &["patch"]),
     ];
-    Grants { here, records, ..Grants::default() }
+    let token = names::commit_status(&platform.argocd.namespace, &platform.name);
+    let token = platform.deploy.commit_status.is_some().then_some(token);
+    let own = token.map(|token| only("", "secrets", &[&token], &["get"])).into_iter().collect();
+    Grants { here, records, own, ..Grants::default() }
 }
 
 /// Has Argo CD look, notes that it did, and tells when it could not.
@@ -402,7 +407,11 @@ pub(super) fn removed(
         all.extend(
             ["ClusterRoleBinding", "ClusterRole"].map(|kind| (None, VERSION, kind, account)),
         );
-        for (namespace, _) in places(platform, account) {
+        let namespaces = places(platform, account).into_iter().map(|(namespace, _)| namespace);
+        // Where the loop had rights only as long as the platform file said so.
+        let own = [account.namespace().to_owned()];
+        let namespaces: BTreeSet<String> = namespaces.chain(own).collect();
+        for namespace in namespaces {
             let of = |kind| (Some(namespace.clone()), VERSION, kind, account);
             all.extend(["RoleBinding", "Role"].map(of));
         }

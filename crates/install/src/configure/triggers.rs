@@ -1,17 +1,16 @@
 //! What triggers have in common: each object is made for one trigger, and goes with it.
 
-use kube::api::{DynamicObject, ListParams};
-use kube::{Api, Client, ResourceExt};
+use kube::api::ListParams;
+use kube::{Client, ResourceExt};
 use serde_json::Value;
 use tiphys_cluster::names::{
     self, ARGOCD_LABEL, EVENTS_NAMESPACE, MANAGED_BY, NAMESPACE, PLATFORM_LABEL, TRIGGER_LABEL,
 };
-use tiphys_cluster::{Cause, RequestError, delete, dynamic};
+use tiphys_cluster::{Cause, RequestError, dynamic};
 use tiphys_model::{Platform, TriggerName};
 
-use super::intent::essence;
 use super::objects::cluster_metadata;
-use super::{Change, Outcome};
+use super::removal::Removal;
 
 const CRON_WORKFLOW: &str = "CronWorkflow";
 /// Each with its group and version, and where it is. What hears goes before what it has heard with.
@@ -37,25 +36,6 @@ pub(super) fn metadata(
     metadata
 }
 
-/// An object of a trigger that the platform file has no more.
-pub(super) struct Removal {
-    objects: Api<DynamicObject>,
-    uid: Option<String>,
-    change: Change,
-}
-
-impl Removal {
-    pub(super) async fn carry_out(&self) -> Result<(), RequestError> {
-        let what = format!("cannot delete {}", self.change);
-        let only = delete::only(self.uid.clone());
-        delete::delete(&self.objects, &self.change.name, &only, what).await
-    }
-
-    pub(super) fn into_change(self) -> Change {
-        self.change
-    }
-}
-
 /// Objects of the platform's triggers that are in the cluster, while the trigger is not in the platform
 /// file: they would go on for ever. Where nobody knows their kinds, or may see them, there are none of
 /// ours.
@@ -78,7 +58,8 @@ pub(super) async fn removals(
             Err(error) => return Err(error),
         };
         let gone = found.into_iter().filter(|found| !is_wanted(platform, kind, &found.name_any()));
-        removals.extend(gone.map(|found| removal(objects.clone(), (kind, namespace), &found)));
+        let removal = |found| Removal::new(objects.clone(), (kind, namespace), &found);
+        removals.extend(gone.map(removal));
     }
     Ok(removals)
 }
@@ -92,23 +73,6 @@ fn is_wanted(platform: &Platform, kind: &str, name: &str) -> bool {
             trigger.push().is_some() && names::event_source(platform, &trigger.name) == name
         }
     })
-}
-
-fn removal(
-    objects: Api<DynamicObject>,
-    (kind, namespace): (&str, &str),
-    found: &DynamicObject,
-) -> Removal {
-    let mut change = Change {
-        kind: kind.to_owned(),
-        name: found.name_any(),
-        namespace: namespace.to_owned(),
-        outcome: Outcome::Removed,
-        before: Some(essence(found)),
-        after: Value::Null,
-    };
-    change.hide_secrets();
-    Removal { objects, uid: found.uid(), change }
 }
 
 #[cfg(test)]
@@ -130,9 +94,9 @@ mod tests {
         }
         let removals = removals(&server.client(), &scheduled(&["nightly"], None)).await.unwrap();
         let [old] = &removals[..] else { panic!("one is left over") };
-        assert!(old.change.name.starts_with("prod-old-"));
+        assert!(old.change().name.starts_with("prod-old-"));
         old.carry_out().await.unwrap();
-        assert_eq!(server.get(&format!("{path}/{}", old.change.name)), None);
+        assert_eq!(server.get(&format!("{path}/{}", old.change().name)), None);
     }
 
     #[tokio::test]
@@ -144,7 +108,7 @@ mod tests {
         let without = Platform { triggers: Vec::new(), ..pushed() };
         let removals = removals(&server.client(), &without).await.unwrap();
         let [secret] = &removals[..] else { panic!("one goes") };
-        assert_eq!(secret.change.before.as_ref().unwrap()["data"], json!({ "secret": "(old)" }));
+        assert_eq!(secret.change().before.as_ref().unwrap()["data"], json!({ "secret": "(old)" }));
     }
 
     #[test]

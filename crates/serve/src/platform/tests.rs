@@ -24,8 +24,8 @@ apiVersion: tiphys.dev/v1alpha1
 kind: Platform
 metadata: { name: prod }
 spec:
-  source: { repoURL: https://git.example/platform.git, path: root }
-  deploy: automatic
+  source: { repoURL: https://git.example/team/platform.git, path: root }
+  deploy: { mode: automatic, commitStatus: { provider: github } }
   stacks: [{ name: s, apps: [{ name: a }] }]
 ";
     let source = Source::new("platform.yaml", file.into()).unwrap();
@@ -229,6 +229,32 @@ async fn the_root_app_shows_what_deployments_have_come_to() {
     assert_eq!(cluster.shown(), ["recovered", "new", "new is deployed"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_git_server_that_cannot_be_told_holds_nothing_up() {
+    let (old, new) = ("0".repeat(40), "1".repeat(40));
+    let mut cluster = Cluster::deployed_at(&old).await;
+    cluster.git_has(&new, Timestamp::now());
+    assert_eq!(cluster.look().await.len(), 1);
+    let token = "/api/v1/namespaces/tiphys-system/secrets/tiphys.argocd.prod.commit-status";
+    let tries = |cluster: &Cluster| {
+        cluster.server.asked().iter().filter(|asked| asked.path.starts_with(token)).count()
+    };
+    let told = cluster.kept("told");
+    assert_eq!((&told["revision"], &told["state"]), (&json!(new), &json!("pending")));
+    let why = told["refused"].as_str().unwrap();
+    assert!(why.contains("cannot read the Secret tiphys.argocd.prod.commit-status"), "{why}");
+    cluster.look().await;
+    assert_eq!(tries(&cluster), 1, "not with every look");
+    tokio::time::advance(Duration::from_secs(61)).await;
+    cluster.look().await;
+    assert_eq!(tries(&cluster), 2);
+    cluster.is_deployed_at(&new).await;
+    tokio::time::advance(Duration::from_secs(61)).await;
+    cluster.look().await;
+    assert_eq!(cluster.kept("told")["state"], "succeeded");
+    assert_eq!(cluster.shown()[0], "succeeded");
+}
+
 #[tokio::test]
 async fn trouble_is_said_once() {
     let mut cluster = Cluster::deployed_at("old").await;
@@ -247,6 +273,7 @@ fn an_attempt_has_one_name_and_no_other_has_it() {
         pause: None,
         attempts: None,
         seen: None,
+        told: None,
     };
     let first = workflow_name(&state, "a", 1);
     assert_eq!(first, workflow_name(&state, "a", 1));

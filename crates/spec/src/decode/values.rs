@@ -9,7 +9,7 @@ use tiphys_model::duration::{self, DurationError};
 use tiphys_model::platform::{AppType, ArgoCdAccess, Hold, WorkflowMode};
 use tiphys_model::{
     AppName, DeployMode, GroupName, NameError, NamespaceName, PlatformName, PushProvider,
-    SecretName, StackName, TriggerAction, TriggerName,
+    SecretName, StackName, StatusProvider, TriggerAction, TriggerName,
 };
 
 use super::{Decode, expected};
@@ -331,6 +331,13 @@ impl Decode for PushProvider {
         }
         let words = PushProvider::ALL.map(|provider| (provider.as_str(), provider));
         word(node, "a provider of pushes", &words, problems)
+    }
+}
+
+impl Decode for StatusProvider {
+    fn decode(node: Node<'_>, problems: &mut Diagnostics) -> Option<Self> {
+        let words = StatusProvider::ALL.map(|provider| (provider.as_str(), provider));
+        word(node, "a provider of commit statuses", &words, problems)
     }
 }
 

@@ -173,7 +173,12 @@ pub(crate) fn resolve(name: PlatformName, spec: SpecDocument, problems: &mut Dia
     let argocd = argocd(spec.argocd.unwrap_or_default(), has_root_app, problems);
     let bootstrap =
         spec.bootstrap.and_then(|given| bootstrap::resolve(given, &argocd.namespace, problems));
-    let deploy = spec.deploy.map(|given| deploy::resolve(given, has_root_app, problems));
+    let subject = deploy::Subject {
+        repository: spec.source.as_ref().map(|source| source.repo_url.as_str()),
+        platform: &name,
+        environment: spec.environment.as_ref().map(|environment| environment.name.as_str()),
+    };
+    let deploy = spec.deploy.map(|given| deploy::resolve(given, subject, problems));
     let deploy = deploy.unwrap_or_default();
     Head {
         name,

@@ -109,14 +109,17 @@ stacks:
     apps: [{ name: ceph-cluster, dependsOn: [fixed-1], typical: 18m }]
 ";
 
-/// What the rest of a document has to be like, a schema does not see: only the triggers are changed.
+/// What the rest of a document has to be like, a schema does not see: only parts are changed.
 const PUSHED: &str = "
 apiVersion: tiphys.dev/v1alpha1
 kind: Platform
 metadata: { name: pushed }
 spec:
-  source: { repoURL: 'https://git.example/platform.git', path: root }
-  deploy: automatic
+  source: { repoURL: 'https://git.example/team/platform.git', path: root }
+  deploy:
+    mode: automatic
+    commitStatus:
+      { provider: github, api: 'https://git.example/api', link: 'https://page.example' }
   triggers: [{ name: push, push: { provider: github } }]
   stacks: [{ name: s, apps: [{ name: a }] }]
 ";
@@ -313,9 +316,11 @@ fn whole_documents_are_refused_by_both_or_by_none() {
 }
 
 #[test]
-fn push_triggers_are_refused_by_both_or_by_none() {
-    let (accepted, refused) = compare(PUSHED, "/spec/triggers/", |text| vec![text]);
-    assert!(accepted > 10 && refused > 200, "{accepted} accepted, {refused} refused");
+fn automatic_deployments_are_refused_by_both_or_by_none() {
+    for within in ["/spec/triggers/", "/spec/deploy/commitStatus/"] {
+        let (accepted, refused) = compare(PUSHED, within, |text| vec![text]);
+        assert!(accepted > 3 && refused > 200, "{within}: {accepted} accepted, {refused} refused");
+    }
 }
 
 #[test]

@@ -187,12 +187,16 @@ pub(super) fn commit_everything(site: &mut Site, message: &str) -> String {
 /// Likewise, and tells Argo CD as a webhook would.
 pub(super) async fn everything_changes(site: &mut Site, message: &str) -> String {
     let commit = commit_everything(site, message);
+    refresh_root(site).await;
+    commit
+}
+
+pub(super) async fn refresh_root(site: &Site) {
     let root = format!("{}-root", site.platform.name);
     let patch = json!({ "metadata": { "annotations": { REFRESH: "normal" } } });
     let (applications, patch) = (site.applications(), Patch::Merge(patch));
     let patched = applications.patch(&root, &PatchParams::default(), &patch).await;
     patched.expect("the root app");
-    commit
 }
 
 /// Waits until the loop has found this state, and at this revision, if one is given.

@@ -194,7 +194,7 @@ fn who_hears_of_pushes_changes_only_what_is_named() {
 #[test]
 fn the_deploy_loop_has_no_account_of_the_platforms_and_changes_only_what_is_named() {
     let manual = platform("prod");
-    let deploy = DeployPolicy { mode: DeployMode::Automatic, allow: Vec::new() };
+    let deploy = DeployPolicy { mode: DeployMode::Automatic, ..DeployPolicy::default() };
     let automatic = Platform { deploy, ..manual.clone() };
     assert_eq!(shown(&accounts(&automatic)), shown(&accounts(&manual)));
     let of_loop = |platform: &Platform| {
