@@ -6,6 +6,7 @@ pub mod commit;
 pub mod outcome;
 #[cfg(test)]
 mod tests;
+pub mod validation;
 
 use std::fmt;
 use std::time::Duration;

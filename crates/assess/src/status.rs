@@ -19,6 +19,7 @@ use tiphys_model::{AppIx, AppName, Health, Plan, PlatformName, Role, Scope, Sync
 use tiphys_run::{Action, Initiator, Observation, Operation, Stamp};
 
 use crate::deploy_loop::commit::Told;
+use crate::deploy_loop::validation::Validated;
 use crate::deploy_loop::{Pause, SeenByLoop};
 pub use checklist::{Answer, Check, Known, checklist};
 pub use judge::{Judgement, State};
@@ -148,6 +149,9 @@ pub struct LoopStatus {
     /// What the Git server was told of the last commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told: Option<Told>,
+    /// The last validation of each trigger that watches objects.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub validated: BTreeMap<String, Validated>,
 }
 
 impl LoopStatus {
@@ -158,7 +162,7 @@ impl LoopStatus {
     pub fn new(pause: Option<Pause>, seen: Option<SeenByLoop>, now: Timestamp) -> Self {
         let since = seen.as_ref().map(|seen| now.duration_since(seen.at));
         let asleep = since.is_none_or(|since| since > Self::SILENCE);
-        LoopStatus { pause, seen, asleep, told: None }
+        LoopStatus { pause, seen, asleep, told: None, validated: BTreeMap::new() }
     }
 }
 

@@ -20,6 +20,13 @@ pub const ARGOCD_LABEL: &str = "tiphys.dev/argocd";
 pub const LOOP_LABEL: &str = "tiphys.dev/deploy-loop";
 /// The name of the trigger that an object is made for.
 pub const TRIGGER_LABEL: &str = "tiphys.dev/trigger";
+/// On what a Sensor notes changes in that have the platform validated, and there, as an annotation, what
+/// is validated.
+pub const VALIDATES_LABEL: &str = "tiphys.dev/validates";
+pub const SCOPE_ANNOTATION: &str = "tiphys.dev/scope";
+/// The keys of what Sensors note: when the last event came, and which it was.
+pub const NOTED_TIME: &str = "last";
+pub const NOTED_EVENT: &str = "call";
 /// Which primitive an object of Phase 1 is a part of.
 pub const PRIMITIVE_LABEL: &str = "tiphys.dev/primitive";
 /// The platform that a primitive was installed for, and with which it goes.
@@ -313,8 +320,12 @@ impl Account {
         match self {
             Account::Deploy | Account::Validate | Account::Teardown | Account::Submit => true,
             Account::Nodes => platform.workflows == WorkflowMode::Nodes,
-            Account::Loop => platform.deploy.mode == DeployMode::Automatic,
-            Account::Events => platform.triggers.iter().any(|trigger| trigger.push().is_some()),
+            Account::Loop => {
+                let validates = |trigger: &Trigger| trigger.resource().is_some();
+                platform.deploy.mode == DeployMode::Automatic
+                    || platform.triggers.iter().any(validates)
+            }
+            Account::Events => platform.triggers.iter().any(Trigger::needs_events),
         }
     }
 

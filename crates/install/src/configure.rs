@@ -4,9 +4,11 @@
 //! Everything is tried out on the API server first, so that nothing is changed if something
 //! cannot be. What is as it should be is not written again.
 
+mod changes;
 mod check;
 mod commit_status;
 mod deploy_loop;
+mod events;
 mod given_token;
 mod hold_policy;
 mod intent;
@@ -176,10 +178,10 @@ pub async fn configure(
     installation::check(client, &platform.argocd.namespace).await?;
     let shared = projects::shared(client, platform).await?;
     let mut desired = objects::desired(platform, mounted, &shared);
-    let pushes = push::objects(client, platform, mounted).await?;
+    let events = events::objects(client, platform, mounted).await?;
     let token = commit_status::object(client, platform, mounted).await?;
     let file = stored_file::object(client, platform, files).await?;
-    for object in pushes.into_iter().chain(token).chain(file) {
+    for object in events.into_iter().chain(token).chain(file) {
         // The Application stays the last one.
         let one = Desired { manager: FIELD_MANAGER.to_owned(), object };
         desired.insert(desired.len().saturating_sub(1), one);

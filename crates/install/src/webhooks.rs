@@ -6,7 +6,9 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{DynamicObject, ListParams};
 use kube::{Api, Client, ResourceExt};
-use tiphys_cluster::names::{self, ARGOCD_LABEL, EVENTS_NAMESPACE, PLATFORM_LABEL, TRIGGER_LABEL};
+use tiphys_cluster::names::{
+    self, ARGOCD_LABEL, EVENTS_NAMESPACE, NOTED_EVENT, NOTED_TIME, PLATFORM_LABEL, TRIGGER_LABEL,
+};
 use tiphys_cluster::{Cause, RequestError, dynamic};
 use tiphys_model::{PlatformName, PushProvider};
 
@@ -17,9 +19,6 @@ pub(crate) const PORT: u16 = 12_000;
 /// The one event of an EventSource. It is also the path of its address.
 pub(crate) const EVENT: &str = "push";
 pub(crate) const SECRET_KEY: &str = "secret";
-/// When a Sensor heard of a call last, and of which.
-pub(crate) const LAST: &str = "last";
-pub(crate) const CALL: &str = "call";
 
 /// A webhook that `configure` has made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,8 +60,8 @@ impl Webhook {
     fn heard(&mut self, note: Option<&ConfigMap>) {
         let data = note.and_then(|note| note.data.as_ref());
         let read = |key: &str| data.and_then(|data| data.get(key)).cloned();
-        self.last = read(LAST).and_then(|time| time.parse().ok());
-        self.call = read(CALL);
+        self.last = read(NOTED_TIME).and_then(|time| time.parse().ok());
+        self.call = read(NOTED_EVENT);
     }
 }
 

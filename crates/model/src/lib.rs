@@ -44,5 +44,6 @@ pub use platform::{App, Platform};
 pub use schedule::Schedule;
 pub use scope::Scope;
 pub use trigger::{
-    PushProvider, PushTrigger, ScheduleTrigger, Trigger, TriggerAction, TriggerKind,
+    Label, PushProvider, PushTrigger, ResourceTrigger, ScheduleTrigger, Trigger, TriggerAction,
+    TriggerKind,
 };

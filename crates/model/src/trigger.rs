@@ -17,6 +17,7 @@ pub struct Trigger {
 pub enum TriggerKind {
     Schedule(ScheduleTrigger),
     Push(PushTrigger),
+    Resource(ResourceTrigger),
 }
 
 impl Trigger {
@@ -24,7 +25,7 @@ impl Trigger {
     pub fn schedule(&self) -> Option<&ScheduleTrigger> {
         match &self.kind {
             TriggerKind::Schedule(schedule) => Some(schedule),
-            TriggerKind::Push(_) => None,
+            TriggerKind::Push(_) | TriggerKind::Resource(_) => None,
         }
     }
 
@@ -32,8 +33,72 @@ impl Trigger {
     pub fn push(&self) -> Option<&PushTrigger> {
         match &self.kind {
             TriggerKind::Push(push) => Some(push),
-            TriggerKind::Schedule(_) => None,
+            TriggerKind::Schedule(_) | TriggerKind::Resource(_) => None,
         }
+    }
+
+    #[must_use]
+    pub fn resource(&self) -> Option<&ResourceTrigger> {
+        match &self.kind {
+            TriggerKind::Resource(resource) => Some(resource),
+            TriggerKind::Schedule(_) | TriggerKind::Push(_) => None,
+        }
+    }
+
+    /// Whether Argo Events tells of it.
+    #[must_use]
+    pub fn needs_events(&self) -> bool {
+        match self.kind {
+            TriggerKind::Push(_) | TriggerKind::Resource(_) => true,
+            TriggerKind::Schedule(_) => false,
+        }
+    }
+}
+
+/// The platform is validated when objects change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceTrigger {
+    pub api_version: String,
+    pub kind: String,
+    pub label: Label,
+    /// What is validated.
+    pub scope: Scope,
+}
+
+/// A label that objects must have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    pub key: String,
+    pub value: String,
+}
+
+impl Label {
+    /// `KEY=VALUE`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        const LONGEST: usize = 63;
+        let (key, value) = text.split_once('=')?;
+        let (prefix, name) = match key.split_once('/') {
+            Some((prefix, name)) => (Some(prefix), name),
+            None => (None, key),
+        };
+        let edge = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
+        let is_word = |text: &str, more: &[u8]| {
+            let (first, last) = (text.bytes().next(), text.bytes().last());
+            let all = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || more.contains(&byte));
+            text.len() <= LONGEST && edge(first) && edge(last) && all
+        };
+        let is_prefix = |prefix: &str| {
+            is_word(prefix, b"-.") && !prefix.bytes().any(|byte| byte.is_ascii_uppercase())
+        };
+        let fits = is_word(name, b"-_.") && is_word(value, b"-_.") && prefix.is_none_or(is_prefix);
+        fits.then(|| Label { key: key.to_owned(), value: value.to_owned() })
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.key, self.value)
     }
 }
 
@@ -94,5 +159,23 @@ impl TriggerAction {
 impl fmt::Display for TriggerAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_what_kubernetes_takes_for_one() {
+        for text in ["team=a", "app.kubernetes.io/part-of=My_app.1", "A=0"] {
+            assert_eq!(Label::parse(text).unwrap().to_string(), text);
+        }
+        let long = format!("a={}", "x".repeat(64));
+        for text in
+            ["team", "=a", "team=", "a b=c", "-a=b", "a=b-", "a/b/c=d", "/a=b", "A/b=c", &long]
+        {
+            assert_eq!(Label::parse(text), None, "{text}");
+        }
     }
 }

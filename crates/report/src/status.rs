@@ -258,9 +258,12 @@ fn names(all: &[AppName]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use jiff::Timestamp;
     use tiphys_assess::deploy_loop::News;
     use tiphys_assess::deploy_loop::commit::{CommitState, Told};
+    use tiphys_assess::deploy_loop::validation::Validated;
     use tiphys_assess::status::{
         Authority, Bypass, HoldStatus, LoopStatus, PlatformPhase, RunStatus, ScheduleStatus,
         WebhookStatus,
@@ -339,6 +342,14 @@ mod tests {
                     state: CommitState::Failed,
                     refused: Some("401 Unauthorized:\nBad credentials".to_owned()),
                 }),
+                validated: BTreeMap::from([(
+                    "certificates".to_owned(),
+                    Validated {
+                        change: "0a1b".to_owned(),
+                        workflow: "tiphys-validate-0123456789".to_owned(),
+                        at: "2026-11-18T04:00:00Z".parse().unwrap(),
+                    },
+                )]),
                 ..LoopStatus::new(None, None, Timestamp::UNIX_EPOCH)
             }),
             schedules: vec![ScheduleStatus {

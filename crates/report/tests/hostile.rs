@@ -5,6 +5,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tiphys_assess::deploy_loop::commit::{CommitState, Told};
+use tiphys_assess::deploy_loop::validation::Validated;
 use tiphys_assess::deploy_loop::{News, Pause};
 use tiphys_assess::preflight::cluster::{Inventory, Node};
 use tiphys_assess::preflight::resources::Resources;
@@ -177,6 +178,14 @@ fn status(text: &str) -> Status {
                 state: CommitState::Failed,
                 refused: Some(text.to_owned()),
             }),
+            validated: std::collections::BTreeMap::from([(
+                text.to_owned(),
+                Validated {
+                    change: text.to_owned(),
+                    workflow: text.to_owned(),
+                    at: "2026-11-19T12:00:00Z".parse().unwrap(),
+                },
+            )]),
         }),
         schedules: vec![ScheduleStatus {
             name: text.to_owned(),

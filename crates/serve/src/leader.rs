@@ -5,8 +5,9 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use kube::Client;
-use tiphys_cluster::{Cause, agent};
+use tiphys_cluster::{Cause, RequestError, agent};
 use tiphys_state::LeaseError;
+use tiphys_state::changes::{self, NotedChange};
 use tiphys_state::deploy_loop::{LoopState, LoopStore};
 use tiphys_state::lease::Lease;
 use tokio::time::sleep;
@@ -73,13 +74,17 @@ async fn lead(client: &Client, identity: &str, tell: &dyn Fn(Said)) -> Infallibl
     let mut watched: BTreeMap<String, Watched> = BTreeMap::new();
     let mut trouble = String::new();
     loop {
-        match store.list().await {
-            Ok(states) => {
+        match seen(client, &store).await {
+            Ok((states, changes)) => {
                 trouble.clear();
                 watched.retain(|key, _| states.iter().any(|state| *key == key_of(state)));
                 for state in &states {
                     let platform = watched.entry(key_of(state)).or_default();
-                    platform.attend(client, identity, state, tell).await;
+                    let of_platform = |change: &&NotedChange| {
+                        change.platform == state.platform && change.argocd == state.argocd
+                    };
+                    let changes: Vec<_> = changes.iter().filter(of_platform).cloned().collect();
+                    platform.attend(client, identity, (state, &changes), tell).await;
                 }
             }
             Err(error) => {
@@ -92,6 +97,17 @@ async fn lead(client: &Client, identity: &str, tell: &dyn Fn(Said)) -> Infallibl
         }
         sleep(POLL).await;
     }
+}
+
+/// All platforms, and which objects of theirs have changed.
+async fn seen(
+    client: &Client,
+    store: &LoopStore,
+) -> Result<(Vec<LoopState>, Vec<NotedChange>), RequestError> {
+    let states = store.list().await?;
+    let has_triggers = states.iter().any(|state| state.validates);
+    let changes = if has_triggers { changes::noted(client).await? } else { Vec::new() };
+    Ok((states, changes))
 }
 
 fn key_of(state: &LoopState) -> String {

@@ -9,6 +9,8 @@ mod announce;
 mod commits;
 mod leader;
 mod look;
+mod named;
 mod platform;
+mod validate;
 
 pub use leader::{Said, deploy_loop};

@@ -123,7 +123,7 @@ pub(crate) async fn next(
 }
 
 /// Who deploys or removes the platform, or waits to.
-async fn busy(client: &Client, state: &LoopState) -> Result<Option<String>, LoopError> {
+pub(crate) async fn busy(client: &Client, state: &LoopState) -> Result<Option<String>, LoopError> {
     let lease = lease::seen(client, &state.argocd, &state.platform).await?;
     if let Some(lease) = lease.filter(|lease| !lease.expired) {
         return Ok(Some(format!("{} by {}", lease.action, lease.holder)));

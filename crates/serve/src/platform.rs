@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::Client;
-use sha2::{Digest, Sha256};
 use tiphys_assess::deploy_loop::{Attempts, Git, Next, SeenByLoop};
 use tiphys_cluster::RunWorkflow;
 use tiphys_model::{Scope, TriggerAction};
+use tiphys_state::changes::NotedChange;
 use tiphys_state::deploy_loop::{LoopState, LoopStore};
 use tiphys_workflows::{Submission, submit};
 use tokio::time::Instant;
@@ -19,6 +19,8 @@ use crate::announce::announce;
 use crate::commits::Commits;
 use crate::leader::Said;
 use crate::look::{LoopError, Root, next, refresh};
+use crate::named::workflow_name;
+use crate::validate::validate;
 
 /// How long a platform that is up to date is believed to be so, as long as Git has the same.
 const BELIEVED: Duration = Duration::from_secs(60);
@@ -39,17 +41,23 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// Looks at it, and deploys it if that is what comes next.
+    /// Looks at it, deploys it if that is what comes next, and validates it if objects have changed.
     pub(crate) async fn attend(
         &mut self,
         client: &Client,
         identity: &str,
-        state: &LoopState,
+        (state, changes): (&LoopState, &[NotedChange]),
         tell: &dyn Fn(Said),
     ) {
         let platform = &state.platform;
-        match self.act(client, identity, state).await {
-            Ok(told) => self.say(told, |text| tell(Said::Note(format!("{platform}: {text}")))),
+        match self.act(client, identity, state, changes).await {
+            Ok((told, validations)) => {
+                let note = |text: &str| tell(Said::Note(format!("{platform}: {text}")));
+                self.say(told, note);
+                for text in &validations {
+                    note(text);
+                }
+            }
             Err(error) => {
                 let told = error.to_string();
                 self.say(told, |text| tell(Said::Warning(format!("{platform}: {text}"))));
@@ -70,7 +78,8 @@ impl Watched {
         client: &Client,
         identity: &str,
         state: &LoopState,
-    ) -> Result<String, LoopError> {
+        changes: &[NotedChange],
+    ) -> Result<(String, Vec<String>), LoopError> {
         let now = Timestamp::now();
         let root = Root::read(client, state).await?;
         self.refresh_if_due(client, state, &root, now).await?;
@@ -96,9 +105,14 @@ impl Watched {
         if let Some(shown) = &shown {
             self.commits.show(client, state, shown, &next).await?;
         }
+        let validations = match next {
+            // Nobody has deployed it, or somebody has taken it down.
+            Next::NeverDeployed => Vec::new(),
+            _ => validate(client, state, changes, now).await?,
+        };
         // Last: where the platform was configured by an earlier version, it is refused.
         announce(client, state, &root, &next).await?;
-        Ok(told)
+        Ok((told, validations))
     }
 
     fn is_up_to_date(&self, revision: &str) -> bool {
@@ -158,7 +172,7 @@ async fn deploy(
         environment: None,
         unattended: true,
     };
-    let submission = Submission { run, name: Some(workflow_name(state, revision, attempt)) };
+    let submission = Submission { run, name: Some(name_of_attempt(state, revision, attempt)) };
     let workflow = submit(client, &submission).await?.name;
     let attempts = Attempts {
         revision: revision.to_owned(),
@@ -170,15 +184,9 @@ async fn deploy(
     Ok(workflow)
 }
 
-/// The same for the same attempt: a loop that died before it could note what it had submitted is
-/// followed by one that submits nothing new. What was noted before tells a revision that comes back
-/// from its first time.
-fn workflow_name(state: &LoopState, revision: &str, attempt: u32) -> String {
+/// What was noted before tells a revision that comes back from its first time.
+fn name_of_attempt(state: &LoopState, revision: &str, attempt: u32) -> String {
     let before = serde_json::to_string(&state.attempts).unwrap_or_default();
-    let (argocd, platform) = (&state.argocd, &state.platform);
-    let attempt = attempt.to_string();
-    let parts = [argocd.as_str(), platform.as_str(), revision, &attempt, &before];
-    let digest = Sha256::digest(parts.join("\n"));
-    let short: String = digest.iter().take(5).map(|byte| format!("{byte:02x}")).collect();
-    format!("tiphys-deploy-{short}")
+    let reason = [revision, &attempt.to_string(), &before];
+    workflow_name(state, TriggerAction::Deploy, &reason)
 }

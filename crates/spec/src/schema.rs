@@ -120,6 +120,13 @@ pub(crate) fn status_provider(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "enum": StatusProvider::ALL.map(StatusProvider::as_str) })
 }
 
+/// A label of objects, with its value.
+pub(crate) fn object_label(_: &mut SchemaGenerator) -> Schema {
+    let word = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?";
+    let prefix = "[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?";
+    json_schema!({ "type": "string", "pattern": format!("^({prefix}/)?{word}={word}$") })
+}
+
 /// A name with `*` in it is one with letters in their place.
 pub(crate) fn scope(_: &mut SchemaGenerator) -> Schema {
     let part = "[a-z0-9*]([-a-z0-9*]*[a-z0-9*])?";

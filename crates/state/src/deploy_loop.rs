@@ -11,9 +11,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tiphys_assess::deploy_loop::commit::Told;
+use tiphys_assess::deploy_loop::validation::Validated;
 use tiphys_assess::deploy_loop::{Attempts, Pause, SeenByLoop};
 use tiphys_cluster::names::{
-    self, ARGOCD_LABEL, FIELD_MANAGER, LOOP_LABEL, NAMESPACE, PLATFORM_LABEL,
+    self, ARGOCD_LABEL, FIELD_MANAGER, LOOP_LABEL, NAMESPACE, PLATFORM_LABEL, VALIDATES_LABEL,
 };
 use tiphys_cluster::{Cause, RequestError};
 use tiphys_model::PlatformName;
@@ -22,6 +23,7 @@ const PAUSE: &str = "pause";
 const ATTEMPTS: &str = "attempts";
 const SEEN: &str = "seen";
 const TOLD: &str = "told";
+const VALIDATED: &str = "validated";
 
 /// Where it is kept.
 #[derive(Clone)]
@@ -36,11 +38,15 @@ pub struct LoopState {
     pub argocd: String,
     /// The deploy loop looks after it. Otherwise only its schedules do.
     pub is_watched: bool,
+    /// Triggers watch objects for it.
+    pub validates: bool,
     pub pause: Option<Pause>,
     pub attempts: Option<Attempts>,
     pub seen: Option<SeenByLoop>,
     /// What the Git server was told of commits.
     pub told: Option<Told>,
+    /// The last validation of each trigger that watches objects.
+    pub validated: BTreeMap<String, Validated>,
 }
 
 impl LoopStore {
@@ -110,6 +116,15 @@ impl LoopStore {
         self.set(argocd, platform, TOLD, Some(told)).await
     }
 
+    pub async fn note_validated(
+        &self,
+        argocd: &str,
+        platform: &PlatformName,
+        validated: &BTreeMap<String, Validated>,
+    ) -> Result<(), RequestError> {
+        self.set(argocd, platform, VALIDATED, Some(validated)).await
+    }
+
     async fn set(
         &self,
         argocd: &str,
@@ -142,10 +157,12 @@ impl LoopState {
         let data = map.data.as_ref();
         Some(LoopState {
             is_watched: map.labels().contains_key(LOOP_LABEL),
+            validates: map.labels().contains_key(VALIDATES_LABEL),
             pause: read(data, PAUSE),
             attempts: read(data, ATTEMPTS),
             seen: read(data, SEEN),
             told: read(data, TOLD),
+            validated: read(data, VALIDATED).unwrap_or_default(),
             platform,
             argocd,
         })

@@ -1,11 +1,12 @@
 //! What a run keeps in the cluster, and nothing is kept anywhere else: its Lease (`lease`), its hold
-//! on the AppProject (`hold`), the deployed graph (`graph`), the records of runs (`records`), and what
-//! automatic deployments need (`deploy_loop`).
+//! on the AppProject (`hold`), the deployed graph (`graph`), the records of runs (`records`), what
+//! automatic deployments need (`deploy_loop`), and which objects have changed (`changes`).
 //!
 //! May ask the API server, and write these. Each decides in plain functions what an answer
 //! means; what a run does next is decided in `tiphys-run`. `claim` says whose an AppProject is, and
 //! `tolerance` how long requests may fail.
 
+pub mod changes;
 pub mod claim;
 pub mod deploy_loop;
 pub mod graph;

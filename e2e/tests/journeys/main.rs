@@ -160,6 +160,9 @@ fn in_the_cluster() -> Vec<Case> {
             workflows::statuses::show_what_became_of_commits,
         )
         .soak(),
+        Case::new("changes_have_platforms_validated", workflows::changes::have_platforms_validated)
+            .disruptive()
+            .soak(),
         Case::new("pushes_start_deployments", workflows::webhooks::start_deployments)
             .disruptive()
             .soak(),

@@ -1,6 +1,7 @@
 //! Runs on Argo Workflows, from the templates of the chart.
 
 pub(crate) mod automatic;
+pub(crate) mod changes;
 pub(crate) mod nodes;
 pub(crate) mod notifications;
 pub(crate) mod schedules;

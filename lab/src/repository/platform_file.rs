@@ -86,6 +86,13 @@ fn trigger_text(Trigger { name, kind }: &Trigger) -> String {
             ("schedule", fields)
         }
         TriggerKind::Push(push) => ("push", json!({ "provider": push.provider.as_str() })),
+        TriggerKind::Resource(resource) => {
+            let fields = json!({
+                "apiVersion": resource.api_version, "kind": resource.kind,
+                "label": resource.label.to_string(), "scope": resource.scope,
+            });
+            ("resource", fields)
+        }
     };
     // What JSON says, YAML reads.
     format!("    - name: {}\n      {kind}: {fields}\n", scalar(name.as_str()))
@@ -133,8 +140,8 @@ mod tests {
     use tiphys_model::criterion::ResourceCriterion;
     use tiphys_model::platform::{Backoff, Hold, Retry, Timeouts};
     use tiphys_model::{
-        CommitStatus, Criterion, Cron, Platform, PushProvider, PushTrigger, ScheduleTrigger,
-        StatusProvider, TriggerAction, TriggerName,
+        CommitStatus, Criterion, Cron, Label, Platform, PushProvider, PushTrigger, ResourceTrigger,
+        ScheduleTrigger, StatusProvider, TriggerAction, TriggerName,
     };
     use tiphys_spec::{Source, Sources};
 
@@ -187,7 +194,14 @@ mod tests {
             scope: "stack:security".parse().unwrap(),
         };
         let push = PushTrigger { provider: PushProvider::Generic };
+        let resource = ResourceTrigger {
+            api_version: "v1".to_owned(),
+            kind: "ConfigMap".to_owned(),
+            label: Label::parse("team=a").unwrap(),
+            scope: "app:vault".parse().unwrap(),
+        };
         written.triggers = vec![
+            trigger("certificates", TriggerKind::Resource(resource)),
             trigger("nightly", TriggerKind::Schedule(schedule)),
             trigger("push", TriggerKind::Push(push)),
         ];

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tiphys_argocd::application::REFRESH;
 use tiphys_cluster::names::{
     self, ARGOCD_LABEL, Account, LOOP_LABEL, NAMESPACE, OUTCOME, OUTCOME_MESSAGE, OUTCOME_REVISION,
+    VALIDATES_LABEL,
 };
 use tiphys_model::Platform;
 
@@ -18,7 +19,7 @@ const REFUSAL: &str = "the deploy loop and sensors may only request a refresh of
 /// The ConfigMap with what is kept of deployments without a person. By its label, the loop finds the
 /// platform. What is kept in it is not ours to write.
 pub(super) fn kept(platform: &Platform) -> Option<Value> {
-    if !names::deploys_unattended(platform) {
+    if !names::deploys_unattended(platform) && !Account::Loop.is_wanted(platform) {
         return None;
     }
     let argocd = &platform.argocd.namespace;
@@ -27,6 +28,9 @@ pub(super) fn kept(platform: &Platform) -> Option<Value> {
     metadata["labels"][ARGOCD_LABEL] = argocd.clone().into();
     if Account::Loop.is_wanted(platform) {
         metadata["labels"][LOOP_LABEL] = "true".into();
+    }
+    if platform.triggers.iter().any(|trigger| trigger.resource().is_some()) {
+        metadata["labels"][VALIDATES_LABEL] = "true".into();
     }
     Some(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata }))
 }

@@ -2,20 +2,17 @@
 //! and checks who calls, and a Sensor that has Argo CD look at Git. What follows is the deploy loop's.
 
 use k8s_openapi::api::core::v1::Secret;
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, Client};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use tiphys_argocd::application::REFRESH;
-use tiphys_cluster::names::{self, Account, EVENT_BUS, EVENTS_NAMESPACE, MANAGED_BY};
-use tiphys_cluster::{Cause, RequestError, dynamic, encoded};
-use tiphys_model::{Exit, Explain, Explanation, Platform, PushProvider, Trigger, TriggerName};
+use tiphys_cluster::names::{self, EVENT_BUS, EVENTS_NAMESPACE};
+use tiphys_cluster::{RequestError, encoded};
+use tiphys_model::{Exit, Explain, Explanation, Platform, PushProvider, PushTrigger, TriggerName};
 
-use super::triggers;
+use super::events::{metadata, note, noting, patch, sensor, telling, template};
 use crate::mounted::Mounted;
-use crate::webhooks::{CALL, EVENT, LAST, PORT, SECRET_KEY, VERSION, event_kind};
-
-/// Any but root, and nobody else's: the images of Argo Events and NATS have no users of their own.
-const USER: u32 = 9731;
+use crate::webhooks::{EVENT, PORT, SECRET_KEY, VERSION, event_kind};
 
 /// Why the webhooks cannot be set up.
 #[derive(Debug, thiserror::Error)]
@@ -45,47 +42,27 @@ impl Explain for PushError {
     }
 }
 
-/// Everything in the namespace of events, but who may do what. Empty without push triggers.
+/// All that a webhook needs, with its secret, which stays as it is without credentials.
 pub(super) async fn objects(
     client: &Client,
     platform: &Platform,
+    (trigger, push): (&TriggerName, &PushTrigger),
     mounted: &Mounted,
 ) -> Result<Vec<Value>, PushError> {
     let mut objects = Vec::new();
-    let pushes: Vec<&Trigger> = pushes(platform).collect();
-    if pushes.is_empty() {
-        return Ok(objects);
+    match &mounted.webhook_secret {
+        Some(value) => objects.push(secret(platform, trigger, value)),
+        None if has_secret(client, platform, trigger).await? => {}
+        None => return Err(PushError::NoSecret { trigger: trigger.clone() }),
     }
-    if !has_bus_of_others(client).await? {
-        objects.push(event_bus());
-    }
-    for trigger in pushes {
-        match &mounted.webhook_secret {
-            Some(value) => objects.push(secret(platform, &trigger.name, value)),
-            None if has_secret(client, platform, &trigger.name).await? => {}
-            None => return Err(PushError::NoSecret { trigger: trigger.name.clone() }),
-        }
-        objects.extend(of_trigger(platform, trigger).into_iter().flatten());
-    }
+    objects.extend(of_trigger(platform, trigger, push));
     Ok(objects)
 }
 
-fn pushes(platform: &Platform) -> impl Iterator<Item = &Trigger> {
-    platform.triggers.iter().filter(|trigger| trigger.push().is_some())
-}
-
-/// Somebody may have their own NATS, and say so with an EventBus of this name.
-async fn has_bus_of_others(client: &Client) -> Result<bool, RequestError> {
-    let buses = dynamic(client, Some(EVENTS_NAMESPACE), VERSION, "EventBus");
-    let what = format!("cannot read the EventBus {EVENT_BUS} in {EVENTS_NAMESPACE}");
-    match buses.get_opt(EVENT_BUS).await.map_err(RequestError::because(what)) {
-        Ok(found) => Ok(found.is_some_and(|found| {
-            found.labels().get(MANAGED_BY.0).map(String::as_str) != Some(MANAGED_BY.1)
-        })),
-        // Writing it will fail with the same error, and it is skipped with a note.
-        Err(error) if matches!(error.cause(), Cause::Denied | Cause::NotFound) => Ok(false),
-        Err(error) => Err(error),
-    }
+fn of_trigger(platform: &Platform, trigger: &TriggerName, push: &PushTrigger) -> [Value; 3] {
+    let metadata = metadata(platform, trigger);
+    let source = event_source(platform, &metadata, push.provider);
+    [note(&metadata), source, refreshing(platform, &metadata)]
 }
 
 async fn has_secret(
@@ -100,27 +77,6 @@ async fn has_secret(
     Ok(found.is_some())
 }
 
-/// Three replicas, so that one of them can go without an event being lost.
-fn event_bus() -> Value {
-    let container = json!({ "securityContext": container_security() });
-    json!({
-        "apiVersion": VERSION,
-        "kind": "EventBus",
-        "metadata": {
-            "name": EVENT_BUS, "namespace": EVENTS_NAMESPACE,
-            "labels": { MANAGED_BY.0: MANAGED_BY.1 },
-        },
-        "spec": { "jetstream": {
-            "version": "latest",
-            "replicas": 3,
-            "securityContext": pod_security(),
-            "containerTemplate": container,
-            "reloaderContainerTemplate": container,
-            "metricsContainerTemplate": container,
-        } },
-    })
-}
-
 fn secret(platform: &Platform, trigger: &TriggerName, value: &SecretString) -> Value {
     json!({
         "apiVersion": "v1",
@@ -128,19 +84,6 @@ fn secret(platform: &Platform, trigger: &TriggerName, value: &SecretString) -> V
         "metadata": metadata(platform, trigger),
         "data": { SECRET_KEY: encoded(value.expose_secret()) },
     })
-}
-
-fn of_trigger(platform: &Platform, trigger: &Trigger) -> Option<[Value; 3]> {
-    let provider = trigger.push()?.provider;
-    let metadata = metadata(platform, &trigger.name);
-    // When it heard something last, for `status`. The Sensor fills it.
-    let note = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata });
-    Some([note, event_source(platform, &metadata, provider), sensor(platform, &metadata)])
-}
-
-fn metadata(platform: &Platform, trigger: &TriggerName) -> Value {
-    let name = names::event_source(platform, trigger);
-    triggers::metadata(platform, trigger, &name, EVENTS_NAMESPACE)
 }
 
 fn event_source(platform: &Platform, metadata: &Value, provider: PushProvider) -> Value {
@@ -187,7 +130,7 @@ fn repository(platform: &Platform) -> (&str, &str) {
 
 /// An event that comes twice is one refresh more, which changes nothing. One that cannot be worked on is
 /// told, and costs no more than Argo CD's next look.
-fn sensor(platform: &Platform, metadata: &Value) -> Value {
+fn refreshing(platform: &Platform, metadata: &Value) -> Value {
     let root = names::root_application(platform);
     let refresh = json!({
         "apiVersion": VERSION,
@@ -197,105 +140,16 @@ fn sensor(platform: &Platform, metadata: &Value) -> Value {
             "annotations": { REFRESH: "normal" },
         },
     });
-    let note = json!({
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": { "name": metadata["name"], "namespace": EVENTS_NAMESPACE },
-    });
-    let mut note = patch("note", &note);
-    let from_event = |key: &str, to: &str| {
-        let source = json!({ "dependencyName": EVENT, "contextKey": key });
-        json!({ "src": source, "dest": format!("data.{to}") })
-    };
-    note["template"]["k8s"]["parameters"] =
-        json!([from_event("time", LAST), from_event("id", CALL)]);
     let mut refresh = patch("refresh", &refresh);
-    refresh["dlqTrigger"] = json!({
-        "template": { "name": "tell", "k8s": {
-            "operation": "create",
-            "source": { "resource": could_not_refresh(metadata, &root) },
-        } },
-        "atLeastOnce": true,
-    });
-    let account = Account::Events.name(platform);
-    json!({
-        "apiVersion": VERSION,
-        "kind": "Sensor",
-        "metadata": metadata,
-        "spec": {
-            "eventBusName": EVENT_BUS,
-            "template": template(Some(&account)),
-            "dependencies": [
-                { "name": EVENT, "eventSourceName": metadata["name"], "eventName": EVENT },
-            ],
-            "triggers": [refresh, note],
-        },
-    })
-}
-
-fn patch(name: &str, object: &Value) -> Value {
-    json!({
-        "template": { "name": name, "k8s": {
-            "operation": "patch",
-            "patchStrategy": "application/merge-patch+json",
-            "source": { "resource": object },
-        } },
-        "atLeastOnce": true,
-        "retryStrategy": { "steps": 6, "duration": "1s", "factor": 2 },
-    })
-}
-
-fn could_not_refresh(metadata: &Value, root: &str) -> Value {
-    json!({
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {
-            "generateName": format!("{}-", metadata["name"].as_str().unwrap_or_default()),
-            "namespace": EVENTS_NAMESPACE,
-        },
-        "involvedObject": {
-            "apiVersion": VERSION, "kind": "Sensor",
-            "name": metadata["name"], "namespace": EVENTS_NAMESPACE,
-        },
-        "type": "Warning",
-        "reason": "TiphysRefreshFailed",
-        "message": format!(
-            "cannot request a refresh of {root}; Argo CD's next poll finds the commit"
-        ),
-        "source": { "component": "tiphys" },
-    })
-}
-
-fn template(account: Option<&str>) -> Value {
-    let mut template = json!({
-        "securityContext": pod_security(),
-        "container": {
-            "securityContext": container_security(),
-            "resources": { "requests": { "cpu": "10m", "memory": "64Mi" } },
-        },
-    });
-    if let Some(account) = account {
-        template["serviceAccountName"] = account.into();
-    }
-    template
-}
-
-fn pod_security() -> Value {
-    json!({
-        "runAsNonRoot": true, "runAsUser": USER, "runAsGroup": USER, "fsGroup": USER,
-        "seccompProfile": { "type": "RuntimeDefault" },
-    })
-}
-
-fn container_security() -> Value {
-    json!({ "allowPrivilegeEscalation": false, "capabilities": { "drop": ["ALL"] } })
+    let why = format!("cannot request a refresh of {root}; Argo CD's next poll finds the commit");
+    refresh["dlqTrigger"] = telling(metadata, "TiphysRefreshFailed", &why);
+    sensor(platform, metadata, EVENT, &[refresh, noting(metadata, EVENT)])
 }
 
 #[cfg(test)]
 pub(super) mod tests {
-    use http::Method;
-    use tiphys_cluster::scripted::{Answer, Server};
-    use tiphys_model::{PushTrigger, TriggerKind};
+    use tiphys_cluster::scripted::Server;
+    use tiphys_model::{Trigger, TriggerKind};
 
     use super::*;
     use crate::configure::objects::tests::platform;
@@ -309,48 +163,25 @@ pub(super) mod tests {
     }
 
     pub(crate) fn objects_of_webhook(platform: &Platform) -> [Value; 3] {
-        of_trigger(platform, &platform.triggers[0]).expect("a push trigger")
-    }
-
-    const SECRET: &str = "hunter2";
-
-    fn with_secret() -> Mounted {
-        Mounted { webhook_secret: Some(SECRET.into()), ..Mounted::default() }
-    }
-
-    async fn kinds(server: &Server, platform: &Platform, mounted: &Mounted) -> Vec<String> {
-        let objects = objects(&server.client(), platform, mounted).await.unwrap();
-        objects.iter().map(|object| object["kind"].as_str().unwrap().to_owned()).collect()
-    }
-
-    #[tokio::test]
-    async fn a_bus_of_somebody_else_stays_as_it_is() {
-        let server = Server::default();
-        let with = kinds(&server, &pushed(), &with_secret()).await;
-        assert_eq!(with, ["EventBus", "Secret", "ConfigMap", "EventSource", "Sensor"]);
-        let path = "/apis/argoproj.io/v1alpha1/namespaces/tiphys-events/eventbus/tiphys";
-        server.put(path, event_bus());
-        assert_eq!(kinds(&server, &pushed(), &with_secret()).await[0], "EventBus", "ours");
-        let mut others = event_bus();
-        others["metadata"]["labels"] = json!({});
-        server.put(path, others);
-        assert_eq!(kinds(&server, &pushed(), &with_secret()).await[0], "Secret");
-        server.next(Method::GET, "eventbus", Answer::UnknownKind);
-        assert_eq!(kinds(&server, &pushed(), &with_secret()).await[0], "EventBus", "not known");
-        let nothing = kinds(&server, &platform("prod"), &with_secret()).await;
-        assert_eq!(nothing, [""; 0], "nobody pushes");
+        let trigger = &platform.triggers[0];
+        of_trigger(platform, &trigger.name, trigger.push().expect("a push trigger"))
     }
 
     #[tokio::test]
     async fn without_a_secret_there_is_no_webhook() {
-        let server = Server::default();
-        let refused = objects(&server.client(), &pushed(), &Mounted::default()).await.unwrap_err();
+        let (server, platform) = (Server::default(), pushed());
+        let trigger = &platform.triggers[0];
+        let of_trigger = (&trigger.name, trigger.push().unwrap());
+        let objects =
+            async || objects(&server.client(), &platform, of_trigger, &Mounted::default()).await;
+        let refused = objects().await.unwrap_err();
         assert!(matches!(&refused, PushError::NoSecret { trigger } if trigger.as_str() == "news"));
-        let secret = secret(&pushed(), &pushed().triggers[0].name, &SECRET.into());
+        let secret = secret(&platform, &trigger.name, &"hunter2".into());
         let name = secret["metadata"]["name"].as_str().unwrap().to_owned();
         server.put(&format!("/api/v1/namespaces/tiphys-events/secrets/{name}"), secret);
-        let kinds = kinds(&server, &pushed(), &Mounted::default()).await;
-        assert_eq!(kinds, ["EventBus", "ConfigMap", "EventSource", "Sensor"], "it stays as it is");
+        let objects = objects().await.unwrap();
+        let kinds: Vec<&str> = objects.iter().map(|one| one["kind"].as_str().unwrap()).collect();
+        assert_eq!(kinds, ["ConfigMap", "EventSource", "Sensor"], "it stays as it is");
     }
 
     #[test]
@@ -377,14 +208,10 @@ pub(super) mod tests {
 
     #[test]
     fn a_sensor_asks_for_a_refresh_and_nothing_else() {
-        let sensor = sensor(&pushed(), &metadata(&pushed(), &pushed().triggers[0].name));
+        let sensor = refreshing(&pushed(), &metadata(&pushed(), &pushed().triggers[0].name));
         let refresh = &sensor["spec"]["triggers"][0];
         let object = &refresh["template"]["k8s"]["source"]["resource"];
         assert_eq!(object.get("spec"), None);
         assert_eq!(object["metadata"]["annotations"], json!({ REFRESH: "normal" }));
-        for trigger in sensor["spec"]["triggers"].as_array().unwrap() {
-            // Without it, retries and the dead-letter trigger do not count.
-            assert_eq!(trigger["atLeastOnce"], true);
-        }
     }
 }

@@ -11,8 +11,9 @@ use kube::api::ApiResource;
 use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 use tiphys_model::platform::{ArgoCdAccess, WorkflowMode};
-use tiphys_model::{Criterion, Platform, SecretName};
+use tiphys_model::{Criterion, Platform, SecretName, Trigger};
 
+use super::changes;
 use super::objects::cluster_metadata;
 use crate::definitions::SETTINGS;
 use tiphys_cluster::names::{self, Account, MANAGED_BY, Purpose};
@@ -32,6 +33,8 @@ pub struct Grants {
     pub records: Vec<PolicyRule>,
     /// In the account's own namespace.
     pub own: Vec<PolicyRule>,
+    /// Where Sensors note what they hear.
+    pub events: Vec<PolicyRule>,
 }
 
 /// What an account may do.
@@ -67,7 +70,7 @@ pub fn grants(platform: &Platform, account: Account) -> Grants {
     if purpose == Purpose::Deploy && platform.workflows == WorkflowMode::Nodes {
         own.extend(with_nodes());
     }
-    Grants { here, beside, everywhere, records, own }
+    Grants { here, beside, everywhere, records, own, events: Vec::new() }
 }
 
 /// The workflow with a node for each app, and how the nodes stand.
@@ -111,7 +114,7 @@ fn looking(platform: &Platform) -> Grants {
     ]);
     let alone = platform.argocd.application_namespaces.is_empty();
     let beside = if alone { Vec::new() } else { applications };
-    Grants { here, beside, everywhere: criteria(platform), records: Vec::new(), own: in_workflow() }
+    Grants { here, beside, everywhere: criteria(platform), own: in_workflow(), ..Grants::default() }
 }
 
 /// What Argo Workflows asks of the account of a step, in its own container.
@@ -161,19 +164,28 @@ fn starting(platform: &Platform) -> Grants {
     let token = names::commit_status(&platform.argocd.namespace, &platform.name);
     let token = platform.deploy.commit_status.is_some().then_some(token);
     let own = token.map(|token| only("", "secrets", &[&token], &["get"])).into_iter().collect();
-    Grants { here, records, own, ..Grants::default() }
+    // Which objects have changed. There are no others in that namespace, and no list has names.
+    let validates = platform.triggers.iter().any(|trigger| trigger.resource().is_some());
+    let notes = validates.then(|| any("", "configmaps", &["list"]));
+    Grants { here, records, own, events: notes.into_iter().collect(), ..Grants::default() }
 }
 
-/// Has Argo CD look, notes that it did, and tells when it could not.
+/// Has Argo CD look, watches objects, notes that it did or that they have changed, and tells when it could
+/// not.
 fn hearing(platform: &Platform) -> Grants {
     let root = names::root_application(platform);
-    let pushes = platform.triggers.iter().filter(|trigger| trigger.push().is_some());
+    let heard = platform.triggers.iter().filter(|trigger| trigger.needs_events());
     let notes: Vec<String> =
-        pushes.map(|trigger| names::event_source(platform, &trigger.name)).collect();
+        heard.map(|trigger| names::event_source(platform, &trigger.name)).collect();
     let notes: Vec<&str> = notes.iter().map(String::as_str).collect();
+    let pushes = platform.triggers.iter().any(|trigger| trigger.push().is_some());
+    // The same policy as for the deploy loop.
+    let refresh = pushes.then(|| only("argoproj.io", "applications", &[&root], &["get", "patch"]));
+    let watched = platform.triggers.iter().filter_map(Trigger::resource).map(changes::kind);
+    let watched = watched.map(|kind| any(&kind.group, &kind.plural, &["list", "watch"]));
     Grants {
-        // The same policy as for the deploy loop.
-        here: vec![only("argoproj.io", "applications", &[&root], &["get", "patch"])],
+        here: refresh.into_iter().collect(),
+        everywhere: watched.collect(),
         own: vec![
             only("", "configmaps", &notes, &["get", "patch"]),
             any("", "events", &["create"]),
@@ -367,7 +379,7 @@ pub(super) fn roles(platform: &Platform) -> Vec<Value> {
 
 /// Each namespace where an account has rights.
 fn places(platform: &Platform, account: Account) -> Vec<(String, Vec<PolicyRule>)> {
-    let Grants { here, beside, records, own, .. } = grants(platform, account);
+    let Grants { here, beside, records, own, events, .. } = grants(platform, account);
     let argocd = &platform.argocd;
     let others = argocd.application_namespaces.iter().map(ToString::to_string);
     let mut places = vec![(argocd.namespace.clone(), here)];
@@ -378,6 +390,7 @@ fn places(platform: &Platform, account: Account) -> Vec<(String, Vec<PolicyRule>
         places.push((account.namespace().to_owned(), own));
         places.push((names::NAMESPACE.to_owned(), records));
     }
+    places.push((names::EVENTS_NAMESPACE.to_owned(), events));
     places.retain(|(_, rules)| !rules.is_empty());
     places
 }
@@ -396,6 +409,21 @@ pub(super) fn cluster_roles(platform: &Platform) -> Vec<Value> {
     wanted(platform).flat_map(of).collect()
 }
 
+/// Where an account has rights only if the platform file says so: what is deployed does not tell.
+fn now_and_then(platform: &Platform, account: Account) -> Vec<String> {
+    match account {
+        Account::Loop => {
+            [names::SYSTEM_NAMESPACE, names::EVENTS_NAMESPACE].map(str::to_owned).into()
+        }
+        Account::Events => vec![platform.argocd.namespace.clone()],
+        Account::Deploy
+        | Account::Validate
+        | Account::Teardown
+        | Account::Submit
+        | Account::Nodes => Vec::new(),
+    }
+}
+
 /// What there may be of the accounts, all under their names: where, and of which version and kind. First
 /// what gives rights.
 pub(super) fn removed(
@@ -408,9 +436,8 @@ pub(super) fn removed(
             ["ClusterRoleBinding", "ClusterRole"].map(|kind| (None, VERSION, kind, account)),
         );
         let namespaces = places(platform, account).into_iter().map(|(namespace, _)| namespace);
-        // Where the loop had rights only as long as the platform file said so.
-        let own = [account.namespace().to_owned()];
-        let namespaces: BTreeSet<String> = namespaces.chain(own).collect();
+        let namespaces: BTreeSet<String> =
+            namespaces.chain(now_and_then(platform, account)).collect();
         for namespace in namespaces {
             let of = |kind| (Some(namespace.clone()), VERSION, kind, account);
             all.extend(["RoleBinding", "Role"].map(of));

@@ -70,7 +70,7 @@ fn is_wanted(platform: &Platform, kind: &str, name: &str) -> bool {
             let scheduled = trigger.schedule().is_some();
             scheduled && names::cron_workflow(platform, &trigger.name) == name
         } else {
-            trigger.push().is_some() && names::event_source(platform, &trigger.name) == name
+            trigger.needs_events() && names::event_source(platform, &trigger.name) == name
         }
     })
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use tiphys_assess::deploy_loop::commit::Told;
+use tiphys_assess::deploy_loop::validation::Validated;
 use tiphys_assess::deploy_loop::{News, Pause, short};
 use tiphys_assess::status::{LoopStatus, ScheduleStatus, WebhookStatus};
 use tiphys_model::Scope;
@@ -18,11 +19,16 @@ pub(super) fn deploy_loop(f: &mut fmt::Formatter<'_>, status: &LoopStatus) -> fm
         let revision = one_line(short(revision));
         writeln!(f, "{warning} the Git server refused the commit status of {revision}: {why}")?;
     }
+    for (trigger, Validated { workflow, at, .. }) in &status.validated {
+        let (label, trigger) = (paint(FAINT, "trigger"), one_line(trigger));
+        let workflow = one_line(workflow);
+        writeln!(f, "{label} {trigger}: validated after a change at {at:.0}, workflow {workflow}")?;
+    }
     Ok(())
 }
 
 fn standing(status: &LoopStatus) -> String {
-    let LoopStatus { pause, seen, asleep, told: _ } = status;
+    let LoopStatus { pause, seen, asleep, told: _, validated: _ } = status;
     let since = seen.as_ref().map(|seen| format!(" since {:.0}", seen.at));
     if let Some(Pause { by, at, reason }) = pause {
         let reason = reason.as_ref().map(|reason| format!(": {}", one_line(reason)));

@@ -75,7 +75,8 @@ impl Cluster {
         let states = LoopStore::new(&client).list().await.unwrap();
         for state in &states {
             let tell = |said| self.said.borrow_mut().push(said);
-            self.watched.attend(&client, "us", state, &tell).await;
+            let changes = tiphys_state::changes::noted(&client).await.unwrap();
+            self.watched.attend(&client, "us", (state, &changes), &tell).await;
         }
         let posts = self.server.asked().into_iter().filter(|one| one.method == Method::POST);
         posts.map(|post| post.body["metadata"]["name"].as_str().unwrap().to_owned()).collect()
@@ -256,6 +257,46 @@ async fn a_git_server_that_cannot_be_told_holds_nothing_up() {
 }
 
 #[tokio::test]
+async fn changes_of_objects_have_the_platform_validated_once() {
+    let mut cluster = Cluster::deployed_at("old").await;
+    cluster.git_has("old", Timestamp::now());
+    let change = |cluster: &Cluster, event: &str| {
+        let labels = json!({
+            PLATFORM_LABEL: "prod", ARGOCD_LABEL: "argocd", "tiphys.dev/trigger": "certificates",
+            "tiphys.dev/validates": "true",
+        });
+        let metadata = json!({ "labels": labels, "annotations": { "tiphys.dev/scope": "app:a" } });
+        let data = json!({ "last": "2026-11-19T03:00:00Z", "call": event });
+        let path = "/api/v1/namespaces/tiphys-events/configmaps/prod-certificates-01234";
+        cluster.server.put(path, json!({ "metadata": metadata, "data": data }));
+    };
+    assert!(cluster.look().await.is_empty());
+    change(&cluster, "0a1b");
+    let submitted = cluster.look().await;
+    let [workflow] = &submitted[..] else { panic!("one: {submitted:?}") };
+    let spec = cluster.server.get(&format!("{WORKFLOWS}/{workflow}")).unwrap()["spec"].clone();
+    assert_eq!(spec["workflowTemplateRef"]["name"], "tiphys-validate");
+    assert_eq!(spec["arguments"]["parameters"][1], json!({ "name": "scope", "value": "app:a" }));
+    let said = format!("prod: certificates changed, validating: workflow {workflow}");
+    assert_eq!(cluster.last_said(), said);
+    assert_eq!(cluster.kept("validated")["certificates"]["change"], "0a1b");
+    assert_eq!(cluster.look().await, submitted, "it is the same change");
+    change(&cluster, "2c3d");
+    assert_eq!(cluster.look().await, submitted, "it rests for a while");
+
+    let mut graph = cluster.store().read().await.unwrap().unwrap();
+    graph.removing = true;
+    cluster.store().write(&graph).await.unwrap();
+    cluster.git_has("new", Timestamp::now());
+    cluster.server.change(|objects| {
+        let mut map = objects.get(MAP).unwrap();
+        map["data"]["validated"] = "{}".into();
+        objects.put(MAP, map);
+    });
+    assert_eq!(cluster.look().await, submitted, "nobody wants a platform validated that goes");
+}
+
+#[tokio::test]
 async fn trouble_is_said_once() {
     let mut cluster = Cluster::deployed_at("old").await;
     cluster.look().await;
@@ -268,19 +309,21 @@ async fn trouble_is_said_once() {
 fn an_attempt_has_one_name_and_no_other_has_it() {
     let mut state = LoopState {
         is_watched: true,
+        validates: false,
         platform: PlatformName::parse("prod").unwrap(),
         argocd: "argocd".to_owned(),
         pause: None,
         attempts: None,
         seen: None,
         told: None,
+        validated: std::collections::BTreeMap::new(),
     };
-    let first = workflow_name(&state, "a", 1);
-    assert_eq!(first, workflow_name(&state, "a", 1));
-    assert_ne!(first, workflow_name(&state, "b", 1));
-    assert_ne!(first, workflow_name(&state, "a", 2));
+    let first = name_of_attempt(&state, "a", 1);
+    assert_eq!(first, name_of_attempt(&state, "a", 1));
+    assert_ne!(first, name_of_attempt(&state, "b", 1));
+    assert_ne!(first, name_of_attempt(&state, "a", 2));
     let at = Timestamp::UNIX_EPOCH;
     let revision = "b".to_owned();
     state.attempts = Some(Attempts { revision, count: 1, workflow: "w".to_owned(), at });
-    assert_ne!(first, workflow_name(&state, "a", 1), "it comes back after another one");
+    assert_ne!(first, name_of_attempt(&state, "a", 1), "it comes back after another one");
 }

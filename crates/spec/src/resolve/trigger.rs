@@ -1,11 +1,15 @@
 //! What starts runs without a person: each by a name of its own.
 
-use tiphys_model::{DeployMode, DeployPolicy, PushTrigger, ScheduleTrigger, Trigger, TriggerKind};
+use tiphys_model::{
+    DeployMode, DeployPolicy, PushTrigger, ResourceTrigger, ScheduleTrigger, Trigger, TriggerKind,
+};
 
 use super::deploy::cron;
 use crate::decode::List;
 use crate::diagnostic::{Diagnostic, Diagnostics, quoted};
-use crate::document::trigger::{PushDocument, ScheduleDocument, TriggerDocument};
+use crate::document::trigger::{
+    ChangedResourceDocument, PushDocument, ScheduleDocument, TriggerDocument,
+};
 use crate::source::Spanned;
 
 pub(super) fn resolve(
@@ -35,10 +39,11 @@ fn trigger(
     deploy: &DeployPolicy,
     problems: &mut Diagnostics,
 ) -> Option<Trigger> {
-    let kind = match (given.schedule, given.push) {
-        (Some(given), _) => TriggerKind::Schedule(schedule(given, problems)?),
-        (None, Some(given)) => TriggerKind::Push(push(&given, deploy, problems)),
-        (None, None) => return None,
+    let kind = match (given.schedule, given.push, given.resource) {
+        (Some(given), ..) => TriggerKind::Schedule(schedule(given, problems)?),
+        (None, Some(given), _) => TriggerKind::Push(push(&given, deploy, problems)),
+        (None, None, Some(given)) => TriggerKind::Resource(resource(given, problems)),
+        (None, None, None) => return None,
     };
     Some(Trigger { name: given.name.value, kind })
 }
@@ -63,4 +68,18 @@ fn push(
         );
     }
     PushTrigger { provider: given.value.provider }
+}
+
+/// What watches objects can read them, whatever their label.
+fn resource(given: ChangedResourceDocument, problems: &mut Diagnostics) -> ResourceTrigger {
+    let ChangedResourceDocument { api_version, kind, label, scope } = given;
+    if api_version == "v1" && kind.value == "Secret" {
+        let title = "a resource trigger cannot watch Secrets";
+        problems.push(
+            Diagnostic::new(title, kind.span, "Argo Events would have to read all of them")
+                .hint("watch what they are made from, such as a Certificate or a SealedSecret"),
+        );
+    }
+    let scope = scope.map(|scope| scope.0).unwrap_or_default();
+    ResourceTrigger { api_version, kind: kind.value, label: label.0, scope }
 }

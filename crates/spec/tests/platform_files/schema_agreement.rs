@@ -75,6 +75,9 @@ spec:
   triggers:
     - name: nightly
       schedule: { cron: "0 3 * * *", action: validate, scope: "stack:data,app:web-*" }
+    - name: certificates
+      resource:
+        { apiVersion: cert-manager.io/v1, kind: Certificate, label: team=a, scope: "app:web" }
   stacks:
     - { name: fixed, apps: [{ name: fixed-1 }, { name: fixed-2 }, { name: fixed-3 }] }
     - name: storage

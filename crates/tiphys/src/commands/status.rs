@@ -107,7 +107,12 @@ fn deploy_loop(looked: &Looked) -> Result<Option<LoopStatus>, Failure> {
     Ok(found.and_then(|state| {
         let watched = state.is_watched;
         let status = LoopStatus::new(state.pause, state.seen, Timestamp::now());
-        let status = LoopStatus { asleep: status.asleep && watched, told: state.told, ..status };
+        let status = LoopStatus {
+            asleep: status.asleep && watched,
+            told: state.told,
+            validated: state.validated,
+            ..status
+        };
         // A pause counts for schedules too.
         (watched || status.pause.is_some()).then_some(status)
     }))

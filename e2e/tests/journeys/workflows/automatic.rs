@@ -280,6 +280,7 @@ async fn nothing_more_is_allowed(world: &World, name: &str) {
 
     // What it would create is judged without being created.
     let deploys = json!({ "name": "tiphys-deploy", "clusterScope": true });
+    let validates = json!({ "name": "tiphys-validate", "clusterScope": true });
     let removes = json!({ "name": "tiphys-teardown", "clusterScope": true });
     let own = workflow(&deploys, &[("platform", name), ("unattended", "true")]);
     let mut inline = own.clone();
@@ -294,6 +295,7 @@ async fn nothing_more_is_allowed(world: &World, name: &str) {
         (workflow(&deploys, &[("platform", name)]), false),
         (workflow(&json!({ "name": "tiphys-deploy" }), &[unattended]), false),
         (workflow(&removes, &[("confirm", name), unattended]), false),
+        (workflow(&validates, &[("platform", name)]), true),
     ];
     for (workflow, is_allowed) in cases {
         let path = folder.path().join("workflow.json");

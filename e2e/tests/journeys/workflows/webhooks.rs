@@ -28,7 +28,7 @@ const NAMESPACE: &str = "tiphys-events";
 const ARGO: &str = "argoproj.io/v1alpha1";
 const SECRET: &str = "hunter2-of-this-journey";
 /// Until Argo Events has started its pods, and they have found the bus.
-const START: Duration = Duration::from_secs(240);
+pub(super) const START: Duration = Duration::from_secs(240);
 /// In which a call that was refused would have arrived.
 const ARRIVAL: Duration = Duration::from_secs(5);
 /// Argo CD's poll, and a run.
@@ -49,12 +49,7 @@ async fn arrange(world: &Arc<World>, name: &str) -> Site {
     site.commit("two apps and two webhooks");
     configure(&site, world).await;
     deployed_once(&site, world).await;
-    let pods = site.objects("v1", "Pod", Some(NAMESPACE));
-    until_within(START, "all pods of Argo Events are ready", async || {
-        let pods = pods.list(&ListParams::default()).await.expect("a list").items;
-        pods.len() == 4 && pods.iter().all(is_ready)
-    })
-    .await;
+    are_ready(&site, 4).await;
     // A Sensor that has just begun to listen has missed what was before.
     for (trigger, headers) in [("hub", signed(SECRET, BODY)), ("other", bearer(SECRET))] {
         let webhook = Webhook::of(&site, trigger).await;
@@ -67,6 +62,16 @@ async fn arrange(world: &Arc<World>, name: &str) -> Site {
     site
 }
 
+/// Waits for all pods of Argo Events.
+pub(super) async fn are_ready(site: &Site, count: usize) {
+    let pods = site.objects("v1", "Pod", Some(NAMESPACE));
+    until_within(START, "all pods of Argo Events are ready", async || {
+        let pods = pods.list(&ListParams::default()).await.expect("a list").items;
+        pods.len() == count && pods.iter().all(is_ready)
+    })
+    .await;
+}
+
 fn is_ready(pod: &DynamicObject) -> bool {
     let conditions = pod.data["status"]["conditions"].as_array();
     let mut ready = conditions.into_iter().flatten().filter(|one| one["type"] == "Ready");
@@ -74,7 +79,7 @@ fn is_ready(pod: &DynamicObject) -> bool {
 }
 
 /// Somebody may have a bus of their own, and with it the namespace.
-async fn bus_of_somebody_else(world: &World) {
+pub(super) async fn bus_of_somebody_else(world: &World) {
     let apply = async |object: Value| {
         tiphys_e2e::objects::apply(&world.client, &object).await;
     };
@@ -260,7 +265,7 @@ async fn close(site: Site) {
     site.close().await;
 }
 
-async fn remove_bus(site: &Site) {
+pub(super) async fn remove_bus(site: &Site) {
     let namespaces = site.objects("v1", "Namespace", None);
     namespaces.delete(NAMESPACE, &DeleteParams::default()).await.expect("deleted");
     until("the namespace of events is gone", async || {
@@ -330,7 +335,7 @@ const KINDS: [(&str, &str); 4] =
     [(ARGO, "EventSource"), (ARGO, "Sensor"), ("v1", "ConfigMap"), ("v1", "Secret")];
 
 /// Kind and trigger of each object of the platform's webhooks.
-async fn objects(site: &Site) -> BTreeSet<String> {
+pub(super) async fn objects(site: &Site) -> BTreeSet<String> {
     let labels = format!("tiphys.dev/trigger,tiphys.dev/platform={}", site.platform.name);
     let mut found = BTreeSet::new();
     for (version, kind) in KINDS {

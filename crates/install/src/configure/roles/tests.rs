@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use tiphys_model::api_server::ServerAddress;
-use tiphys_model::{DeployMode, DeployPolicy, NamespaceName};
+use tiphys_model::{CommitStatus, DeployMode, DeployPolicy, NamespaceName, StatusProvider};
 
 use super::*;
 use crate::configure::objects::tests::platform;
@@ -170,7 +170,7 @@ fn who_deploys_and_who_tears_down_are_in_different_namespaces() {
             "argocd tiphys",
             "argocd tiphys",
             "argocd tiphys",
-            "argocd tiphys-events",
+            "tiphys-events",
         ]
     );
 }
@@ -182,13 +182,57 @@ fn who_hears_of_pushes_changes_only_what_is_named() {
         shown(&accounts(&pushed))
             .contains(&"ServiceAccount tiphys-events tiphys.argocd.prod.events".to_owned())
     );
-    let Grants { here, beside, everywhere, records, own } = grants(&pushed, Account::Events);
+    let Grants { here, beside, everywhere, records, own, events } =
+        grants(&pushed, Account::Events);
     assert_eq!(here, [only("argoproj.io", "applications", &["prod-root"], &["get", "patch"])]);
-    assert!([beside, everywhere, records].concat().is_empty());
+    assert!([beside, everywhere, records, events].concat().is_empty());
     let changes = |rule: &PolicyRule| rule.verbs.iter().any(|verb| verb != "get");
     let unnamed = own.iter().filter(|rule| changes(rule) && rule.resource_names.is_none());
     let created: Vec<_> = unnamed.map(|rule| (rule.resources.clone(), &rule.verbs[..])).collect();
     assert_eq!(created, [(Some(vec!["events".to_owned()]), &["create".to_owned()][..])]);
+}
+
+#[test]
+fn what_is_deployed_does_not_tell_of_triggers_and_their_rights_go_all_the_same() {
+    let mut changed = changes::tests::changed();
+    changed.triggers.extend(crate::configure::push::tests::pushed().triggers);
+    changed.deploy = DeployPolicy {
+        commit_status: Some(CommitStatus {
+            provider: StatusProvider::GitHub,
+            api: String::new(),
+            repository: String::new(),
+            context: String::new(),
+            link: None,
+        }),
+        ..DeployPolicy::default()
+    };
+    let made: BTreeSet<(Option<String>, String)> = roles(&changed)
+        .into_iter()
+        .filter(|object| object["kind"] == "Role")
+        .map(|role| {
+            let text = |field: &str| role["metadata"][field].as_str().unwrap().to_owned();
+            (Some(text("namespace")), text("name"))
+        })
+        .collect();
+    let gone: BTreeSet<(Option<String>, String)> = removed(&platform("prod"))
+        .into_iter()
+        .filter(|(_, _, kind, _)| *kind == "Role")
+        .map(|(namespace, _, _, account)| (namespace, account.name(&platform("prod"))))
+        .collect();
+    let left: Vec<_> = made.difference(&gone).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn who_watches_objects_lists_them_and_changes_no_root_app() {
+    let changed = changes::tests::changed();
+    let Grants { here, everywhere, own, .. } = grants(&changed, Account::Events);
+    assert_eq!(here, []);
+    assert_eq!(everywhere, [any("cert-manager.io", "certificates", &["list", "watch"])]);
+    assert_eq!(own[0].verbs, ["get", "patch"]);
+    let of_loop = |platform: &Platform| grants(platform, Account::Loop).events;
+    assert_eq!(of_loop(&changed), [any("", "configmaps", &["list"])]);
+    assert_eq!(of_loop(&crate::configure::push::tests::pushed()), []);
 }
 
 #[test]
@@ -304,9 +348,9 @@ fn who_looks_changes_nothing_and_reads_no_secrets() {
 
 #[test]
 fn who_submits_has_rights_among_deployments_only() {
-    let Grants { here, beside, everywhere, records, own } =
+    let Grants { here, beside, everywhere, records, own, events } =
         grants(&platform("prod"), Account::Submit);
-    for rule in [here, beside, everywhere, records].concat() {
+    for rule in [here, beside, everywhere, records, events].concat() {
         assert_eq!(rule.verbs, ["get"], "{rule:?}");
     }
     for rule in own {
