@@ -4,11 +4,10 @@
 use kube::api::ApiResource;
 use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
-use tiphys_cluster::names::{Account, EVENT_BUS, SCOPE_ANNOTATION, VALIDATES_LABEL};
+use tiphys_cluster::names::{Account, SCOPE_ANNOTATION, VALIDATES_LABEL};
 use tiphys_model::{Platform, ResourceTrigger, TriggerName};
 
-use super::events::{metadata, note, noting, sensor, telling, template};
-use crate::webhooks::VERSION;
+use super::events::{event_source, metadata, note, noting, sensor, telling};
 
 /// The one event of such an EventSource.
 const EVENT: &str = "change";
@@ -26,11 +25,11 @@ pub(super) fn objects(
     let why = "cannot note a change; the platform is validated after the next one";
     noting["dlqTrigger"] = telling(&metadata, "TiphysNoteFailed", why);
     let sensor = sensor(platform, &metadata, EVENT, &[noting]);
-    [note, event_source(platform, &metadata, resource), sensor]
+    [note, watching(platform, &metadata, resource), sensor]
 }
 
 /// In all namespaces. What was there before it began to watch has not changed.
-fn event_source(platform: &Platform, metadata: &Value, resource: &ResourceTrigger) -> Value {
+fn watching(platform: &Platform, metadata: &Value, resource: &ResourceTrigger) -> Value {
     let kind = kind(resource);
     let label = json!({
         "key": resource.label.key, "operation": "=", "value": resource.label.value,
@@ -43,16 +42,8 @@ fn event_source(platform: &Platform, metadata: &Value, resource: &ResourceTrigge
         "eventTypes": ["ADD", "UPDATE", "DELETE"],
         "filter": { "afterStart": true, "labels": [label] },
     });
-    json!({
-        "apiVersion": VERSION,
-        "kind": "EventSource",
-        "metadata": metadata,
-        "spec": {
-            "eventBusName": EVENT_BUS,
-            "template": template(Some(&Account::Events.name(platform))),
-            "resource": { EVENT: event },
-        },
-    })
+    let account = Account::Events.name(platform);
+    event_source(metadata, Some(&account), "resource", &json!({ EVENT: event }))
 }
 
 /// With its plural, as most kinds form it: the kind may come with the platform, so nobody can be asked.

@@ -89,6 +89,21 @@ pub(super) fn note(metadata: &Value) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata })
 }
 
+/// An EventSource with events of one kind.
+pub(super) fn event_source(
+    metadata: &Value,
+    account: Option<&str>,
+    kind: &str,
+    events: &Value,
+) -> Value {
+    json!({
+        "apiVersion": VERSION,
+        "kind": "EventSource",
+        "metadata": metadata,
+        "spec": { "eventBusName": EVENT_BUS, "template": template(account), kind: events },
+    })
+}
+
 /// A Sensor that hears one event of the EventSource of its name.
 pub(super) fn sensor(
     platform: &Platform,
@@ -169,7 +184,7 @@ pub(super) fn telling(metadata: &Value, reason: &str, message: &str) -> Value {
 }
 
 /// Of the pod of an EventSource or a Sensor.
-pub(super) fn template(account: Option<&str>) -> Value {
+fn template(account: Option<&str>) -> Value {
     let mut template = json!({
         "securityContext": pod_security(),
         "container": {

@@ -6,11 +6,11 @@ use kube::{Api, Client};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use tiphys_argocd::application::REFRESH;
-use tiphys_cluster::names::{self, EVENT_BUS, EVENTS_NAMESPACE};
+use tiphys_cluster::names::{self, EVENTS_NAMESPACE};
 use tiphys_cluster::{RequestError, encoded};
 use tiphys_model::{Exit, Explain, Explanation, Platform, PushProvider, PushTrigger, TriggerName};
 
-use super::events::{metadata, note, noting, patch, sensor, telling, template};
+use super::events::{event_source, metadata, note, noting, patch, sensor, telling};
 use crate::mounted::Mounted;
 use crate::webhooks::{EVENT, PORT, SECRET_KEY, VERSION, event_kind};
 
@@ -61,7 +61,7 @@ pub(super) async fn objects(
 
 fn of_trigger(platform: &Platform, trigger: &TriggerName, push: &PushTrigger) -> [Value; 3] {
     let metadata = metadata(platform, trigger);
-    let source = event_source(platform, &metadata, push.provider);
+    let source = listening(platform, &metadata, push.provider);
     [note(&metadata), source, refreshing(platform, &metadata)]
 }
 
@@ -86,7 +86,7 @@ fn secret(platform: &Platform, trigger: &TriggerName, value: &SecretString) -> V
     })
 }
 
-fn event_source(platform: &Platform, metadata: &Value, provider: PushProvider) -> Value {
+fn listening(platform: &Platform, metadata: &Value, provider: PushProvider) -> Value {
     let secret = json!({ "name": metadata["name"], "key": SECRET_KEY });
     let address =
         json!({ "port": PORT.to_string(), "endpoint": format!("/{EVENT}"), "method": "POST" });
@@ -106,17 +106,10 @@ fn event_source(platform: &Platform, metadata: &Value, provider: PushProvider) -
             event
         }
     };
-    json!({
-        "apiVersion": VERSION,
-        "kind": "EventSource",
-        "metadata": metadata,
-        "spec": {
-            "eventBusName": EVENT_BUS,
-            "template": template(None),
-            "service": { "ports": [{ "name": "http", "port": PORT, "targetPort": PORT }] },
-            event_kind(provider): { EVENT: event },
-        },
-    })
+    let mut source = event_source(metadata, None, event_kind(provider), &json!({ EVENT: event }));
+    source["spec"]["service"] =
+        json!({ "ports": [{ "name": "http", "port": PORT, "targetPort": PORT }] });
+    source
 }
 
 /// The last two parts of the repository's address.
@@ -187,7 +180,7 @@ pub(super) mod tests {
     #[test]
     fn each_provider_checks_who_calls() {
         let metadata = json!({ "name": "prod-news-01234" });
-        let of = |provider| event_source(&platform("prod"), &metadata, provider)["spec"].clone();
+        let of = |provider| listening(&platform("prod"), &metadata, provider)["spec"].clone();
         let expected = json!({ "name": "prod-news-01234", "key": "secret" });
         assert_eq!(of(PushProvider::GitHub)["github"]["push"]["webhookSecret"], expected);
         assert_eq!(of(PushProvider::Generic)["webhook"]["push"]["authSecret"], expected);
