@@ -82,10 +82,14 @@ pub(crate) async fn of_outages_with_nodes(world: Arc<World>) {
     of_all(world, WorkflowMode::Nodes, &OUTAGES, 1).await;
 }
 
-/// A soak sets `TIPHYS_E2E_DISRUPTIONS=10`.
+/// A soak sets `TIPHYS_E2E_DISRUPTIONS=10`, and for one of them `TIPHYS_E2E_DISRUPTION=OutOfMemory`.
 async fn of_all(world: Arc<World>, mode: WorkflowMode, disruptions: &[Disruption], at_once: usize) {
     let times = count("TIPHYS_E2E_DISRUPTIONS", 1);
-    let all = futures::stream::iter(disruptions.iter().copied());
+    let only = std::env::var("TIPHYS_E2E_DISRUPTION").ok();
+    let wanted = |one: &Disruption| only.as_ref().is_none_or(|only| *only == format!("{one:?}"));
+    let chosen: Vec<Disruption> = disruptions.iter().copied().filter(wanted).collect();
+    assert!(!chosen.is_empty(), "{only:?} is not one of {disruptions:?}");
+    let all = futures::stream::iter(chosen);
     all.for_each_concurrent(at_once, |disruption| of(world.clone(), mode, disruption, times)).await;
 }
 
