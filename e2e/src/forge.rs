@@ -56,7 +56,9 @@ impl Forge {
         let more = ["--random-password", "--must-change-password=false", "--admin"];
         run(&[&user[..], &more].concat());
         let token = ["admin", "user", "generate-access-token", "--username", OWNER, "--raw"];
-        let token = run(&[&token[..], &["--scopes", "all"]].concat()).trim().to_owned();
+        let said = run(&[&token[..], &["--scopes", "all"]].concat());
+        // Behind what it logs.
+        let token = said.split_whitespace().last().expect("a token").to_owned();
         let mut web = command(&gitea.program, folder.path());
         let process = web.arg("web").stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let authority = key.cert.pem();

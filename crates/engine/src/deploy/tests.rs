@@ -143,6 +143,10 @@ async fn what_goes_wrong_before_the_run_ends_it_there_and_gives_up_the_lease() {
         (Method::PATCH, "configmaps/tiphys-prod", 6),
     ] {
         for (answer, exit) in scripted::failures() {
+            // An Argo CD that is away is waited for; `generators` tries that.
+            if path.ends_with("prod-root") && exit != Exit::Credentials {
+                continue;
+            }
             let server = argocd::server(&["a", "b"]);
             let writes_hold = method == Method::PATCH && path.contains("appprojects");
             // Such a write is tried three times.

@@ -41,24 +41,41 @@ pub(crate) async fn refresh(
     let name = &generator.name;
     let began = Instant::now();
     let mut said = false;
+    let mut say = |message: &str| {
+        if !said && began.elapsed() > SAY_AFTER {
+            let message = message.lines().next().unwrap_or_default();
+            note(format!("waiting for a problem that may be temporary: {message}"));
+            said = true;
+        }
+    };
     loop {
-        let refreshed = argocd.refresh(generator).await;
-        let application = refreshed.map_err(|source| refused(name, source))?;
+        let application = match argocd.refresh(generator).await {
+            Err(source) if is_away(&source) && began.elapsed() < PART_TIMEOUT => {
+                say(&source.to_string());
+                tokio::time::sleep(PASSING_POLL).await;
+                continue;
+            }
+            refreshed => refreshed.map_err(|source| refused(name, source))?,
+        };
         let seen = observe(&application)?;
         let trouble = seen.conditions.iter().find(|one| one.kind != ConditionKind::Sync);
         match trouble {
             None => return Ok((application, seen)),
             Some(condition) if began.elapsed() < patience(&condition.message) => {
-                if !said && began.elapsed() > SAY_AFTER {
-                    let message = condition.message.lines().next().unwrap_or_default();
-                    let waiting = "waiting for a problem that may be temporary";
-                    note(format!("{waiting}: {message}"));
-                    said = true;
-                }
+                say(&condition.message);
                 tokio::time::sleep(PASSING_POLL).await;
             }
             Some(condition) => return Err(failed(name, &condition.message)),
         }
+    }
+}
+
+/// Argo CD's API server restarts when its settings change. What it was asked then, the next look at the
+/// Application tells.
+fn is_away(error: &CallError) -> bool {
+    match error {
+        CallError::Unanswered { .. } => true,
+        CallError::Refused { refusal, .. } => *refusal == Refusal::Broken,
     }
 }
 
@@ -129,6 +146,11 @@ impl Generators<'_> {
                     source: CallError::Refused { refusal: Refusal::Busy, .. },
                     ..
                 }) if began.elapsed() < OPERATION_TIMEOUT => self.await_idle(name).await?,
+                Err(GeneratorError::Call { source, .. })
+                    if is_away(&source) && began.elapsed() < PART_TIMEOUT =>
+                {
+                    tokio::time::sleep(PASSING_POLL).await;
+                }
                 // An operation may still fail of what was noted before the last comparison.
                 Err(GeneratorError::Failed { message, .. })
                     if began.elapsed() < patience(&message) =>

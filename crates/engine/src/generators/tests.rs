@@ -170,8 +170,6 @@ async fn what_argo_cd_refuses_is_said_with_where_to_look() {
         (404, Exit::Configuration, "run `tiphys configure` to set it up"),
         (409, Exit::Failed, ""),
         (410, Exit::Failed, ""),
-        (429, Exit::Unreachable, ""),
-        (500, Exit::Failed, ""),
     ] {
         let refresh = |asked: &Asked| asked.method == Method::PATCH;
         let compared = |asked: &Asked| asked.method == Method::GET;
@@ -191,9 +189,31 @@ async fn what_argo_cd_refuses_is_said_with_where_to_look() {
             assert_eq!(steps(&server).len(), asked, "{code}");
         }
     }
-    let server = argocd::server(&["a", "b"]);
-    server.next(Method::PATCH, ROOT, Answer::Cut);
-    assert_eq!(sync(&server).await.err().unwrap().explain().exit, Exit::Unreachable);
+}
+
+/// Argo CD's API server restarts when `configure` has changed its settings.
+#[tokio::test(start_paused = true)]
+async fn an_argo_cd_that_is_away_is_waited_for() {
+    let away = [Answer::Cut, Answer::refused(429, "no"), Answer::refused(500, "no")];
+    let refresh = |asked: &Asked| asked.method == Method::PATCH;
+    let operation = |asked: &Asked| !asked.body["operation"].is_null();
+    for meant in [refresh as fn(&Asked) -> bool, operation] {
+        for answer in &away {
+            let server = argocd::server(&["a", "b"]);
+            server.next_where(meant, answer.clone());
+            sync(&server).await.unwrap();
+            let asked = steps(&server).iter().filter(|step| *step == "sync prod-root").count();
+            assert!((1..=2).contains(&asked), "{answer:?}: {:?}", steps(&server));
+        }
+        let server = argocd::server(&["a", "b"]);
+        for _ in 0..100 {
+            server.next_where(meant, Answer::Cut);
+        }
+        let began = Instant::now();
+        assert_eq!(sync(&server).await.err().unwrap().explain().exit, Exit::Unreachable);
+        let waited = began.elapsed();
+        assert!(waited >= PART_TIMEOUT && waited < 3 * PART_TIMEOUT, "{waited:?}");
+    }
 }
 
 /// The next sync of the root app goes so, whatever Argo CD makes of it otherwise.
