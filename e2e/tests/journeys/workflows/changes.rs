@@ -18,6 +18,9 @@ use crate::deploy::configure;
 
 /// The loop looks every few seconds, and rests for a minute after a validation.
 const LATEST: Duration = Duration::from_secs(150);
+/// ConfigMaps: one has the label, the other has not.
+const WATCHED: &str = "wf-change-watched";
+const OTHER: &str = "wf-change-other";
 
 pub(crate) async fn have_platforms_validated(world: Arc<World>) {
     bus_of_somebody_else(&world).await;
@@ -43,7 +46,7 @@ pub(crate) async fn have_platforms_validated(world: Arc<World>) {
 
     // The first changes may come before anybody listens.
     until_within(START, "a change is followed by a validation", async || {
-        change(&site, &format!("team={name}")).await;
+        change(&site, WATCHED, &name).await;
         !validations(&site, None).await.is_empty()
     })
     .await;
@@ -58,11 +61,11 @@ pub(crate) async fn have_platforms_validated(world: Arc<World>) {
     // Of a burst, the last change counts; what has another label does not.
     tokio::time::sleep(LATEST).await;
     let known = validations(&site, None).await;
-    change(&site, "team=another").await;
+    change(&site, OTHER, "another").await;
     tokio::time::sleep(Duration::from_secs(15)).await;
-    assert_eq!(validations(&site, None).await, known);
+    assert_eq!(validations(&site, None).await, known, "it has another label");
     for _ in 0..20 {
-        change(&site, &format!("team={name}")).await;
+        change(&site, WATCHED, &name).await;
     }
     tokio::time::sleep(LATEST).await;
     let new = validations(&site, None).await.difference(&known).count();
@@ -72,18 +75,17 @@ pub(crate) async fn have_platforms_validated(world: Arc<World>) {
     take_down(&site).await;
     assert_eq!(objects(&site).await, BTreeSet::new());
     let maps = site.objects("v1", "ConfigMap", Some("default"));
-    maps.delete("wf-change-settings", &DeleteParams::default()).await.expect("deleted");
+    for name in [WATCHED, OTHER] {
+        maps.delete(name, &DeleteParams::default()).await.expect("deleted");
+    }
     remove_bus(&site).await;
     site.close().await;
 }
 
-async fn change(site: &Site, label: &str) {
-    let (key, value) = label.split_once('=').expect("a label");
+async fn change(site: &Site, name: &str, team: &str) {
     site.apply(json!({
         "apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {
-            "name": "wf-change-settings", "namespace": "default", "labels": { key: value },
-        },
+        "metadata": { "name": name, "namespace": "default", "labels": { "team": team } },
         "data": { "changed": Timestamp::now().to_string() },
     }))
     .await;
