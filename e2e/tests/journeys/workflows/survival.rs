@@ -108,6 +108,11 @@ async fn of(world: Arc<World>, mode: WorkflowMode, disruption: Disruption, times
     let mut moments = Vec::new();
     let mut generation = 1;
     while moments.len() < times {
+        if matches!(disruption, Disruption::ApiServerAway) {
+            // It ends when it cannot renew its Lease. After several times in a row, the kubelet would wait
+            // for minutes before it starts it again.
+            replace_controller(&world).await;
+        }
         generation += 1;
         assert!(generation <= 3 * times + 2, "{disruption:?} comes too late again and again");
         for app in &mut site.platform.apps {
@@ -259,10 +264,7 @@ impl Disruption {
                 was_killed(&pods, &name).await
             }
             Disruption::ControllerKilled => {
-                let controllers: Api<Pod> = Api::namespaced(world.client.clone(), "argo");
-                let list = ListParams::default().labels("app=workflow-controller");
-                let now = DeleteParams::default().grace_period(0);
-                controllers.delete_collection(&now, &list).await.expect("it can be deleted");
+                replace_controller(world).await;
                 true
             }
             Disruption::ApiServerAway => {
@@ -271,6 +273,14 @@ impl Disruption {
             }
         }
     }
+}
+
+/// Ends the workflow controller without a last word; its Deployment makes another one.
+async fn replace_controller(world: &World) {
+    let controllers: Api<Pod> = Api::namespaced(world.client.clone(), "argo");
+    let list = ListParams::default().labels("app=workflow-controller");
+    let now = DeleteParams::default().grace_period(0);
+    controllers.delete_collection(&now, &list).await.expect("it can be deleted");
 }
 
 /// A process of the program in a pod, on this machine: the node is one of its own.
