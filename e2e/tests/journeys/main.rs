@@ -169,6 +169,17 @@ fn in_the_cluster() -> Vec<Case> {
         Case::new("pushes_are_deployed_quickly", workflows::webhooks::are_quick)
             .disruptive()
             .soak(),
+        Case::new(
+            "pushes_that_argo_cd_hears_of_are_deployed",
+            workflows::webhooks::argo_cd::hears_of_pushes,
+        )
+        .disruptive()
+        .soak(),
+        Case::new(
+            "pushes_that_argo_cd_finds_are_deployed",
+            workflows::webhooks::argo_cd::finds_pushes,
+        )
+        .soak(),
         Case::new("pushes_survive_kills", workflows::webhooks::are_deployed_whatever_dies)
             .disruptive()
             .soak(),
