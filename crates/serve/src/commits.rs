@@ -32,8 +32,7 @@ pub(crate) struct Commits {
 }
 
 impl Commits {
-    /// Tells the Git server, if it does not know. That it does not take it is no trouble of the loop's:
-    /// it is noted, for `status`.
+    /// Sets the status, if it is new. A refusal is noted for `status` and does not stop the loop.
     pub(crate) async fn show(
         &mut self,
         client: &Client,

@@ -22,7 +22,7 @@ pub enum CommitState {
 pub struct Told {
     pub revision: String,
     pub state: CommitState,
-    /// Why the server did not take it. It is told again.
+    /// Why the server refused it. The loop tries again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
@@ -38,7 +38,7 @@ pub struct CommitNews {
 
 impl Next {
     /// What the Git server should be told, if it does not know yet. A commit that was left pending is
-    /// settled before the next one is told of.
+    /// settled before the next one is reported.
     #[must_use]
     pub fn commit_news(&self, told: Option<&Told>) -> Option<CommitNews> {
         let (revision, state) = self.commit_state()?;

@@ -30,7 +30,7 @@ pub(super) fn objects(
 
 /// In all namespaces. What was there before it began to watch has not changed.
 fn watching(platform: &Platform, metadata: &Value, resource: &ResourceTrigger) -> Value {
-    let kind = kind(resource);
+    let kind = kind(&resource.api_version, &resource.kind);
     let label = json!({
         "key": resource.label.key, "operation": "=", "value": resource.label.value,
     });
@@ -47,12 +47,9 @@ fn watching(platform: &Platform, metadata: &Value, resource: &ResourceTrigger) -
 }
 
 /// With its plural, as most kinds form it: the kind may come with the platform, so nobody can be asked.
-pub(super) fn kind(resource: &ResourceTrigger) -> ApiResource {
-    let (group, version) = match resource.api_version.rsplit_once('/') {
-        Some((group, version)) => (group, version),
-        None => ("", resource.api_version.as_str()),
-    };
-    ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &resource.kind))
+pub(super) fn kind(api_version: &str, kind: &str) -> ApiResource {
+    let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+    ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
 }
 
 #[cfg(test)]
@@ -97,14 +94,7 @@ pub(super) mod tests {
 
     #[test]
     fn core_kinds_have_no_group() {
-        let platform = changed();
-        let resource = platform.triggers[0].resource().unwrap();
-        let secret = ResourceTrigger {
-            api_version: "v1".to_owned(),
-            kind: "Secret".to_owned(),
-            ..resource.clone()
-        };
-        let kind = kind(&secret);
+        let kind = kind("v1", "Secret");
         assert_eq!((&*kind.group, &*kind.version, &*kind.plural), ("", "v1", "secrets"));
     }
 }

@@ -7,8 +7,6 @@ mod tests;
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::rbac::v1::PolicyRule;
-use kube::api::ApiResource;
-use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 use tiphys_model::platform::{ArgoCdAccess, WorkflowMode};
 use tiphys_model::{Criterion, Platform, SecretName, Trigger};
@@ -164,7 +162,7 @@ fn starting(platform: &Platform) -> Grants {
     let token = names::commit_status(&platform.argocd.namespace, &platform.name);
     let token = platform.deploy.commit_status.is_some().then_some(token);
     let own = token.map(|token| only("", "secrets", &[&token], &["get"])).into_iter().collect();
-    // Which objects have changed. There are no others in that namespace, and no list has names.
+    // Which objects have changed. A list cannot be limited to names; the namespace has only such ConfigMaps.
     let validates = platform.triggers.iter().any(|trigger| trigger.resource().is_some());
     let notes = validates.then(|| any("", "configmaps", &["list"]));
     Grants { here, records, own, events: notes.into_iter().collect(), ..Grants::default() }
@@ -181,7 +179,8 @@ fn hearing(platform: &Platform) -> Grants {
     let pushes = platform.triggers.iter().any(|trigger| trigger.push().is_some());
     // The same policy as for the deploy loop.
     let refresh = pushes.then(|| only("argoproj.io", "applications", &[&root], &["get", "patch"]));
-    let watched = platform.triggers.iter().filter_map(Trigger::resource).map(changes::kind);
+    let watched = platform.triggers.iter().filter_map(Trigger::resource);
+    let watched = watched.map(|one| changes::kind(&one.api_version, &one.kind));
     let watched = watched.map(|kind| any(&kind.group, &kind.plural, &["list", "watch"]));
     Grants {
         here: refresh.into_iter().collect(),
@@ -276,14 +275,8 @@ fn criteria(platform: &Platform) -> Vec<PolicyRule> {
     for app in &platform.apps {
         for criterion in &app.health {
             let Criterion::Resource(wanted) = criterion else { continue };
-            let (group, version) = match wanted.api_version.rsplit_once('/') {
-                Some((group, version)) => (group, version),
-                None => ("", wanted.api_version.as_str()),
-            };
-            // The kind may come with the platform, so nobody can be asked for its plural yet.
-            let kind = GroupVersionKind::gvk(group, version, &wanted.kind);
-            let plural = ApiResource::from_gvk(&kind).plural;
-            let rule = only(group, &plural, &[&wanted.name], &["get"]);
+            let kind = changes::kind(&wanted.api_version, &wanted.kind);
+            let rule = only(&kind.group, &kind.plural, &[&wanted.name], &["get"]);
             if !rules.contains(&rule) {
                 rules.push(rule);
             }
